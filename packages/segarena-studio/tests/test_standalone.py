@@ -65,6 +65,6 @@ def test_a_port_that_is_taken_is_told_in_a_line_before_anything_is_begun(alone, 
     port = alone.served.address.rpartition(":")[2]
     told = refused("studio", tmp_path, "--port", port, "--no-browser")
     assert told.splitlines() == [
-        f"error: cannot listen at port {port}: taken or not allowed; choose another --port"
+        f"error: cannot listen on port {port}: in use or not permitted; choose another --port"
     ]
     assert list(tmp_path.iterdir()) == []

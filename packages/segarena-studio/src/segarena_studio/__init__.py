@@ -1,6 +1,7 @@
-"""Studio: annotation, user studies, a human in place of the simulated user, and a viewer, in the browser.
+"""Studio for the browser: annotation, user studies, people in place of simulated users, and a viewer.
 
-It is a section of the server's site (`site_section.py`), or runs alone with `segarena studio
-FOLDER` (`standalone.py`). `pages/` has the routes; `annotation/`, `assistance/`, `studies/`,
-`human_user/` and `viewer/` know no HTTP; `static/` runs in browsers.
+The studio is a section of the server's site (`site_section.py`), or runs alone with `segarena
+studio FOLDER` (`standalone.py`). `pages/` contains the routes; `annotation/`, `assistance/`,
+`studies/`, `human_user/` and `viewer/` are independent of HTTP; `static/` contains the scripts and
+styles for browsers.
 """

@@ -13,9 +13,9 @@ import typer
 
 from segarena.errors import InvalidInput
 from segarena.terminal.exit_codes import one_line_errors
-from segarena_server.http.middleware import log_to
+from segarena_server.server_log import log_to
 from segarena_server.serving import SiteServer
-from segarena_studio.annotation.example_projects import create_example
+from segarena_studio.annotation.demo_projects import PROJECTS
 from segarena_studio.annotation.picture_import import sync_folder
 from segarena_studio.standalone import check_port, open_standalone
 from segarena_studio.viewer.catalog import Catalog, open_catalog
@@ -31,16 +31,17 @@ def studio(
     example: Annotated[
         bool,
         typer.Option(
-            "--example", help="Try it: photographs to annotate, and scenes that others drew."
+            "--example",
+            help="Open a demo: photographs to annotate, and scenes with drawings by other annotators.",
         ),
     ] = False,
-    port: Annotated[int, typer.Option(help="Port to listen at; 0 takes a free one.")] = 8766,
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 selects a free port.")] = 8766,
     segmenter: Annotated[
         list[str] | None,
         typer.Option(
             "--segmenter",
             "-s",
-            help="Further segmenter that answers prompts, beside those without weights: NAME, or sam(...).",
+            help="Additional segmenter for prompts: NAME, or sam(...). Segmenters without weights are always offered.",
         ),
     ] = None,
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
@@ -53,9 +54,12 @@ def studio(
 
     Drawings are stored in the folder, in segarena-studio/. Stop with Ctrl-C; nothing is lost.
     """
-    with one_line_errors("ended; start it again to go on"):
+    with one_line_errors("stopped; start it again to continue"):
         if (folder is None) != example:
-            raise InvalidInput("name a folder of pictures, or --example to try it without one")
+            raise InvalidInput(
+                "expected a folder of pictures; name one, or use --example to try the studio without "
+                "pictures"
+            )
         if folder is not None and not folder.is_dir():
             raise InvalidInput(
                 f"{folder}: expected a folder of pictures; create it, or name another one"
@@ -75,19 +79,24 @@ def studio(
                 is_example=example,
                 opens_browser=browser,
             )
-        typer.echo("ended" if example else "ended; start it again to go on")
+        typer.echo("ended" if example else "stopped; start it again to continue")
 
 
 def _serve(
-    folder: Path, port: int, segmenters: Sequence[str], *, is_example: bool, opens_browser: bool
+    folder: Path,
+    port: int,
+    segmenters: Sequence[str],
+    *,
+    is_example: bool,
+    opens_browser: bool,
 ) -> None:
     """Serve the studio of a folder until it is stopped."""
     check_port(port)
     site, key = open_standalone(folder, port, segmenters=segmenters)
     person = site.only_person or 0
     if is_example:
-        typer.echo("preparing the example, which is deleted when this command ends")
-        create_example(site, person)
+        typer.echo("preparing the demo, which is deleted when this command ends")
+        PROJECTS.add_to(site)
     else:
         added = sync_folder(site, person, folder, _print_progress)
         typer.echo(f"{added.new + added.known} pictures, {added.new} of them new")
@@ -96,7 +105,7 @@ def _serve(
 
     def welcome(port: int) -> None:
         address = f"http://127.0.0.1:{port}/studio/open?key={key}"
-        where = "the example" if is_example else str(folder)
+        where = "the demo" if is_example else str(folder)
         typer.echo(
             f"Open the studio of {where} here; the link is for you alone:\n  {address}\nStop with Ctrl-C."
         )
@@ -131,10 +140,10 @@ def look(
         bool,
         typer.Option(
             "--trust",
-            help="Run plug-ins that run folders name from files and other packages, to load samples.",
+            help="Allow plug-ins from files and other packages that run folders name, to load samples.",
         ),
     ] = False,
-    port: Annotated[int, typer.Option(help="Port to listen at; 0 takes a free one.")] = 0,
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 selects a free port.")] = 0,
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
 ) -> None:
     """View datasets, and every round of runs side by side, in the browser.
@@ -146,7 +155,7 @@ def look(
     Runs on the same data appear side by side. Only this machine can open the page, by the printed
     link; nothing is stored after Ctrl-C.
     """
-    with one_line_errors("ended; start it again to go on"):
+    with one_line_errors("stopped; start it again to continue"):
         log_to(None, logging.ERROR)
         with tempfile.TemporaryDirectory(prefix="segarena-look-") as scratch:
             shelf = open_catalog(named or ["demo"], Path(scratch, "shelf"), trust=trust, data=data)

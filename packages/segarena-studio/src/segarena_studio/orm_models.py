@@ -1,7 +1,7 @@
 """Database tables of annotation: projects, members, pictures, tasks, drafts, reviews and agreement.
 
 Times are seconds since 1970 in UTC, as in `segarena_server.db.orm_models`. A scene is stored
-compressed, as it was sent; see `segarena_studio.annotation.scene_document`.
+compressed and otherwise as it was sent; see `segarena_studio.annotation.scene_document`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ STATES = ("clean", "in progress", "finished", "in review", "returned", "approved
 
 
 class Project(OrmModel):
-    """Pictures that the same people annotate under the same settings."""
+    """A set of pictures that the same people annotate under the same settings."""
 
     __tablename__ = "drawing_projects"
     __table_args__ = (CheckConstraint("state IN ('open', 'closed')", name="state"),)
@@ -48,7 +48,7 @@ class Project(OrmModel):
     is_reviewed: Mapped[bool] = mapped_column(default=True)
     """Whether finished tasks wait for a reviewer."""
     seed: Mapped[int] = mapped_column(default=0)
-    """Decides on the order of pictures and on the assignment."""
+    """Determines the order of pictures and the assignment."""
     state: Mapped[str] = mapped_column(String(20), default="open")
     made_at: Mapped[float] = mapped_column(Float)
 
@@ -63,7 +63,9 @@ class Member(OrmModel):
         ForeignKey("drawing_projects.id", ondelete="CASCADE"), primary_key=True
     )
     person_id: Mapped[int] = mapped_column(
-        ForeignKey("people.id", ondelete="CASCADE"), primary_key=True, index=True
+        ForeignKey("people.id", ondelete="CASCADE"),
+        primary_key=True,
+        index=True,
     )
     role: Mapped[str] = mapped_column(String(20))
     made_at: Mapped[float] = mapped_column(Float)
@@ -95,7 +97,7 @@ class Picture(OrmModel):
 
 
 class Task(OrmModel):
-    """One picture for one annotator, with its state."""
+    """One picture to be annotated by one person, with its state."""
 
     __tablename__ = "drawing_tasks"
     __table_args__ = (
@@ -103,6 +105,8 @@ class Task(OrmModel):
             "state IN ('clean', 'in progress', 'finished', 'in review', 'returned', 'approved')",
             name="state",
         ),
+        # Nobody annotates a picture twice; NULLs are distinct, so a picture may have several free
+        # tasks.
         UniqueConstraint("picture_id", "person_id"),
         Index(None, "project_id", "state"),
     )
@@ -129,20 +133,22 @@ class Task(OrmModel):
     annotation_ms: Mapped[float] = mapped_column(Float, default=0.0)
     """Sum of the gaps shorter than five seconds between log entries."""
     total_ms: Mapped[float] = mapped_column(Float, default=0.0)
-    """Time with all regions, including deleted ones; `active_ms` is the part with the window in front."""
+    """Time spent on all regions, including deleted ones; `active_ms` is the part with the window in the foreground."""
     active_ms: Mapped[float] = mapped_column(Float, default=0.0)
     logged_ms: Mapped[float | None] = mapped_column(Float)
     """Time of the newest log entry."""
     spent: Mapped[str] = mapped_column(Text, default="{}")
     """Milliseconds for each region, {id: [all, active]}, as JSON."""
+    # Deferred: the history may take megabytes, and only the editor needs it.
     history: Mapped[bytes | None] = mapped_column(LargeBinary, deferred=True)
     """Undo history of the editor, compressed; as sent with the newest draft."""
 
 
 class Draft(OrmModel):
-    """A saved scene. The older revisions are, the fewer of them are kept."""
+    """A saved scene. Older revisions are pruned at increasing intervals."""
 
     __tablename__ = "drawing_drafts"
+    # A save that arrives twice must not create two revisions.
     __table_args__ = (UniqueConstraint("task_id", "client_id"),)
 
     task_id: Mapped[int] = mapped_column(
@@ -153,7 +159,7 @@ class Draft(OrmModel):
     """Id chosen by the editor, so that a save sent twice counts once."""
     scene: Mapped[bytes] = mapped_column(LargeBinary)
     is_kept: Mapped[bool] = mapped_column(default=False)
-    """Whether a decision refers to it, so that it is never pruned."""
+    """Whether a decision refers to this revision, which therefore is never pruned."""
     saved_at: Mapped[float] = mapped_column(Float)
 
 
@@ -212,11 +218,11 @@ class Comment(OrmModel):
     region: Mapped[str] = mapped_column(String(64), default="")
     made_at: Mapped[float] = mapped_column(Float)
     done_at: Mapped[float | None] = mapped_column(Float)
-    """When it was marked as resolved."""
+    """Time when the comment was resolved."""
 
 
 class TaskAgreement(OrmModel):
-    """Agreement of two annotators of one picture once both have finished; measured again after changes."""
+    """Agreement between two annotators of a picture after both have finished; measured again after changes."""
 
     __tablename__ = "drawing_compared"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from segarena_server.extensions.site_sections import SiteSection
-from segarena_studio.annotation import example_projects, personal_data
+from segarena_studio.annotation import personal_data
 from segarena_studio.annotation.export_job import ExportProject
 from segarena_studio.human_user import personal_data as seats_data
 from segarena_studio.pages import (
@@ -47,5 +47,4 @@ STUDIO = SiteSection(
     package="segarena_studio",
     kinds=(MakeStudy(), CorrectStudy(), ExportProject()),
     kept={"drawing": personal_data.KEPT, "studies": studies_data.KEPT, "seats": seats_data.KEPT},
-    show=example_projects.create_demo_example,
 )

@@ -17,8 +17,8 @@ from segarena_studio.annotation.agreement import (
     measure_pair,
     read_agreement,
 )
+from segarena_studio.annotation.demo_projects import create_projects
 from segarena_studio.annotation.drafts import add_revision
-from segarena_studio.annotation.example_projects import create_example
 from segarena_studio.annotation.scene_document import read_document
 from segarena_studio.orm_models import Project, Task
 
@@ -57,7 +57,7 @@ def test_a_large_one_is_measured_small_and_says_nearly_the_same(drawings, monkey
 
 
 def test_what_is_opened_again_is_not_counted_until_it_is_finished_as_it_is_then(site):
-    create_example(site, someone(site, "Lea"))
+    create_projects(site, someone(site, "Lea"))
     with site.database.reading() as session:
         project = session.query(Project).filter_by(name="Generated scenes").one().id
         before = read_agreement(session, project)

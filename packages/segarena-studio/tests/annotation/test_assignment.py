@@ -6,7 +6,7 @@ import pytest
 from annotation_fixtures import project_of, save_of, someone, tasks_of, text_of
 from msgspec.json import decode
 
-from segarena_server.http.http_errors import Refusal
+from segarena_server.http_errors import Refusal
 from segarena_studio.annotation.assignment import (
     assign_task,
     count_free_tasks,
@@ -164,7 +164,7 @@ def test_others_go_on_with_what_somebody_left_behind_who_left(site, people):
 def test_what_somebody_left_behind_can_be_freed_for_whoever_asks(site, people):
     project, task = left(site, people)
     with site.database.writing() as session:
-        with pytest.raises(Refusal, match="in the project"):
+        with pytest.raises(Refusal, match="member of the project"):
             release_begun_tasks(session, project, people[2])
         release_begun_tasks(session, project, people[1])
     assert ask(site, project, people[2])[0] == task

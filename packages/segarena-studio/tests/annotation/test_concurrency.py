@@ -65,7 +65,7 @@ def at_once(*deeds):
     start = threading.Barrier(len(deeds))
 
     def do(deed):
-        start.wait(10)
+        start.wait(60)
         return deed()
 
     with ThreadPoolExecutor(len(deeds)) as pool:

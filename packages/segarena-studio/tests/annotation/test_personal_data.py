@@ -8,9 +8,9 @@ from msgspec.json import decode
 from sqlalchemy import select
 
 from segarena.errors import InvalidInput
-from segarena_server.auth.account_deletion import delete_account
-from segarena_server.auth.personal_data import personal_data_of
 from segarena_server.db.orm_models import Person
+from segarena_server.privacy.account_deletion import delete_account
+from segarena_server.privacy.personal_data import personal_data_of
 from segarena_studio.annotation import personal_data
 from segarena_studio.annotation.drafts import SaveRequest, check_save, save_draft
 from segarena_studio.annotation.picture_import import add_files

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from segarena.arrays.coco_rle import Rle
+from segarena.arrays.polygon_fill import Patch, fill_polygons
 from segarena.errors import InvalidInput
 from segarena.systems.scenes.model import polygons
-from segarena.systems.scenes.model.polygon_fill import Patch, fill_polygons
 from segarena.systems.scenes.model.rasters import crop_mask
 from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene
 from segarena_studio.annotation.prior_annotations import (

@@ -54,4 +54,4 @@ def test_of_another_order_the_fewest_have_moved(order):
         for moved in itertools.combinations(range(3), count)
         if [place for place in order if place not in moved] == sorted(set(range(3)) - set(moved))
     )
-    assert list(found.values()) == ["moved in the order"] * fewest
+    assert list(found.values()) == ["moved in the depth order"] * fewest

@@ -119,7 +119,7 @@ def test_answers_are_kept_by_bytes_and_the_last_one_stays(picture):
 
 def test_prompts_that_it_does_not_take_and_pictures_that_are_none_are_refused(picture, tmp_path):
     made = answers(CountingSegmenter())
-    with pytest.raises(InvalidPrompt, match="takes click; got a box"):
+    with pytest.raises(InvalidPrompt, match="accepts click; got a box"):
         made.do(AnswerRequest(picture, (BoxMessage((1, 1), (9, 9)),)))
     with pytest.raises(InvalidPrompt, match="outside"):
         made.do(AnswerRequest(picture, (ClickMessage((64, 1)),)))

@@ -38,14 +38,14 @@ PATIENCE_S = 60
 
 
 class RunProcess:
-    """A run in a process of its own, and a headless browser signed in to its page."""
+    """A run in a separate process, and a headless browser signed in to its page."""
 
     def __init__(self, out):
         command = [Path(sys.executable).with_name("segarena"), *RUN, "--out", out]
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         )
-        told = next((line for line in self.process.stdout if "people are asked at" in line), "")
+        told = next((line for line in self.process.stdout if "people give prompts at" in line), "")
         assert told, self.process.wait()
         link = "http" + told.split("http", 1)[1].strip()
         self.client = httpx2.Client(
@@ -72,7 +72,7 @@ class RunProcess:
         raise AssertionError("nobody was asked")
 
     def end(self):
-        """Kill it unless it has ended, and return what it said last."""
+        """Kill the run unless it has ended, and return its last output."""
         self.process.kill()
         told, _ = self.process.communicate(timeout=PATIENCE_S)
         self.client.close()
@@ -125,7 +125,7 @@ def test_a_page_is_lost_a_run_is_killed_and_both_go_on_where_they_were(
     assert (answered["round"], answered["is_waiting"]) == (2, False)
     os.kill(page_process(out), signal.SIGKILL)
     assert run.process.wait(PATIENCE_S) == 2
-    assert "the page for people has ended" in run.end()
+    assert "the page for people is closed" in run.end()
 
     again = start()
     assert again.seat() == seat

@@ -39,7 +39,7 @@ class SeatClient:
         return answer.json()
 
     def sit(self):
-        """Take a seat and hold its dialogue; return what it was about, None where there was none."""
+        """Take a seat and complete its dialogue; return its target, or None without a free seat."""
         seat = self.ask("POST", "take", {})["seat"]
         if seat is None:
             return None
@@ -62,7 +62,7 @@ class SeatClient:
 
 @pytest.fixture
 def run(served, tmp_path):
-    """A run that asks about each of two targets twice, beside a simulated user, in a thread."""
+    """A run that requests prompts for each of two targets twice, next to a simulated user, in a thread."""
     data = served.site.folder.path
     how = {
         "dataset": "sample-squares(count=2)",

@@ -25,7 +25,7 @@ from segarena.cli.main import app
 from segarena.files.hashes import sha256
 from segarena_server.audit_log import latest_events
 from segarena_server.jobs.job_queue import find_job
-from segarena_server.jobs.pool import JobRunner
+from segarena_server.workers.pool import JobRunner
 from segarena_studio.annotation import export_job
 from segarena_studio.annotation.export_job import ExportProject, StoredArchive, find_export
 from segarena_studio.orm_models import Picture, Project, Task
@@ -189,14 +189,16 @@ def test_what_is_finished_is_reviewed_corrected_compared_and_exported(
     }
     assert len(list((tmp_path / "images").iterdir())) == 1
     for command in (
-        ["check", str(tmp_path / "scenes.json")],
+        ["check-annotations", str(tmp_path / "scenes.json")],
         ["statistics", str(tmp_path / "scenes.json")],
     ):
         ran = CliRunner().invoke(app, ["amodal", *command])
         assert ran.exit_code == 0, ran.output
     assert (
         "0 errors"
-        in CliRunner().invoke(app, ["amodal", "check", str(tmp_path / "scenes.json")]).output
+        in CliRunner()
+        .invoke(app, ["amodal", "check-annotations", str(tmp_path / "scenes.json")])
+        .output
     )
 
 
@@ -216,7 +218,145 @@ def test_what_is_finished_is_reviewed_corrected_compared_and_exported(
 def test_rules_that_cannot_be_are_told(people, form, told):
     answer = people["Lea"].post("projects/new", **form)
     assert answer.status_code == 422
-    assert told in answer.text
+    message, _ = alert_in(answer.text, "/studio/projects/new")
+    assert told in message.lower()
+
+
+def alert_in(page, action):
+    """Return the error in the form with this address, and the form, as HTML."""
+    for form in re.findall(r"<form.*?</form>", page, re.DOTALL):
+        alert = re.search(r'role="alert"[^>]*>(.*?)</p>', form, re.DOTALL)
+        if f'action="{action}"' in form and alert:
+            return alert[1], form
+    raise AssertionError(f"no error in the form {action}: {page}")
+
+
+def test_a_rejected_new_project_keeps_what_was_typed(people):
+    typed = {
+        "name": "x" * 81,
+        "guide": "Outline <all> cars.",
+        "labels": "car\r\nwheel",
+        "annotators": "two",
+        "is_free": "no",
+        "is_reviewed": "no",
+        "seed": "12",
+    }
+    answer = people["Lea"].post("projects/new", **typed)
+    assert answer.status_code == 422
+    told, form = alert_in(answer.text, "/studio/projects/new")
+    assert "whole numbers" in told
+    assert "Error: New project" in answer.text
+    assert f'value="{"x" * 81}"' in form
+    assert "Outline &lt;all&gt; cars." in form
+    assert "car\nwheel</textarea>" in form
+    assert 'max="20" value="two"' in form
+    assert 'value="12"' in form
+    assert 'name="is_free" value="no" checked' in form
+    assert 'name="is_reviewed" value="no" checked' in form
+
+
+@pytest.mark.parametrize(
+    ("place", "fields", "told", "kept"),
+    [
+        ("settings", {"name": "", "guide": "Wheels too."}, "Name: expected", "Wheels too."),
+        (
+            "members",
+            {"name": "Nobody here", "role": "reviewer"},
+            "confirmed",
+            'value="Nobody here"',
+        ),
+        ("members", {"name": "Nobody", "role": "reviewer"}, "confirmed", "selected>reviewer"),
+        ("deal", {}, "Expected at least one", "Anna"),
+        ("remove", {"name": "Stret"}, "type its name", 'value="Stret"'),
+        (
+            "export",
+            {"to": "labelme", "photographs": "yes"},
+            "found none",
+            'value="labelme" checked',
+        ),
+        ("export", {"nameless": "yes"}, "found none", 'name="nameless" value="yes" checked'),
+    ],
+)
+def test_a_rejected_form_shows_the_reason_and_what_was_typed(
+    people, project, place, fields, told, kept
+):
+    answer = people["Lea"].post(f"projects/{project}/{place}", **fields)
+    assert answer.status_code == 422
+    message, form = alert_in(answer.text, f"/studio/projects/{project}/{place}")
+    assert told in message
+    assert kept in form
+    assert answer.text.count('role="alert"') == 1
+
+
+def test_a_rejected_file_is_told_in_its_form(people, project):
+    for place, name in (("start", "file"), ("pictures", "pictures")):
+        answer = people["Lea"].post(
+            f"projects/{project}/{place}", {name: ("x.txt", b"{")}, annotator="Anna"
+        )
+        assert answer.status_code == 422
+        _, form = alert_in(answer.text, f"/studio/projects/{project}/{place}")
+        assert place == "pictures" or 'value="Anna"' in form
+
+
+def test_a_decision_without_a_reason_is_told_in_the_form_and_others_are_not_shown_more(
+    served, people, project
+):
+    lea, anna = people["Lea"], people["Anna"]
+    task = anna.post(f"projects/{project}/next").headers["location"].rpartition("/")[2]
+    anna.draw(task, ANNA)
+    with served.site.database.reading() as session:
+        revision = session.get_one(Task, int(task)).revision
+    answer = lea.post(f"tasks/{task}/review", do="return", text=" ", revision=str(revision))
+    assert answer.status_code == 422
+    message, form = alert_in(answer.text, f"/studio/tasks/{task}/review")
+    assert "Say what to change" in message
+    assert 'name="next" value="yes">' in form
+    answer = lea.post(f"tasks/{task}/review", do="approve", text="Good.", revision="0")
+    assert answer.status_code == 409
+    _, form = alert_in(answer.text, f"/studio/tasks/{task}/review")
+    assert "Good.</textarea>" in form
+    assert f'name="revision" value="{revision}"' in form
+    # Whoever may not use the form at all still gets no page of it.
+    assert people["Eve"].post(f"tasks/{task}/review", do="approve").status_code == 404
+    assert anna.post(f"projects/{project}/settings", name="").status_code == 404
+    as_json = lea.client.post(
+        f"/studio/tasks/{task}/review",
+        data={"key": lea.key},
+        headers={"accept": "application/json"},
+    )
+    assert as_json.json()["error"] == "invalid"
+
+
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [(1400, "light"), (390, "dark")],
+)
+def test_a_rejected_form_is_where_the_reader_is(alone, browser, barriers, width, scheme):
+    project = project_of(alone.served.site, alone.served.site.only_person)
+    # Not by `open_page`: a browser itself complains of a page whose status is an error.
+    page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    page.goto(alone.link)
+    page.goto(f"{alone.served.address}/studio/projects/{project}/settings")
+    page.locator("#rules textarea[name=guide]").fill("Outline every wheel.")
+    page.locator("#rules textarea[name=labels]").fill("w" * 201)
+    page.locator("#rules button.main").click()
+    alert = page.locator("#rules [role=alert]")
+    alert.wait_for()
+    page.wait_for_function(
+        """() => {
+          const { top, bottom } = document.activeElement.getBoundingClientRect();
+          const isAlert = document.activeElement.getAttribute("role") === "alert";
+          return isAlert && top > 0 && bottom < innerHeight;
+        }"""
+    )
+    assert page.locator("#rules textarea[name=guide]").input_value() == "Outline every wheel."
+    assert page.locator("#rules textarea[name=labels]").input_value() == "w" * 201
+    assert barriers(page) == {}
+    page.locator("#rules textarea[name=labels]").fill("wheel")
+    page.locator("#rules button.main").click()
+    page.locator("[role=alert]").wait_for(state="detached")
+    assert page.locator("#rules textarea[name=guide]").input_value() == "Outline every wheel."
+    page.close()
 
 
 def test_more_annotators_make_more_tasks_and_fewer_only_where_nobody_has_them(
@@ -372,7 +512,7 @@ def test_a_large_export_is_made_by_a_job_and_waits_for_who_asked(served, people,
     asked = lea.post(f"projects/{project}/export", photographs="yes")
     assert asked.headers["location"] == f"/studio/projects/{project}/export"
     waiting = lea.get(f"projects/{project}/export")
-    assert (waiting.headers["refresh"], "is being made" in waiting.text) == ("2", True)
+    assert (waiting.headers["refresh"], "is being created" in waiting.text) == ("2", True)
     assert lea.post(f"projects/{project}/export", to="rle").status_code == 409
     assert lea.get(f"projects/{project}/export.zip").status_code == 404
     kept = []

@@ -46,7 +46,7 @@ def draw(served, task, person, drawn):
 
 @pytest.fixture
 def come(served, people, open_page):
-    """Open a page as somebody."""
+    """Open a page as one of these people."""
 
     def opened(who, place, **options):
         with served.site.database.writing() as session:
@@ -159,3 +159,50 @@ def test_no_page_of_projects_bars_anybody(served, people, come, barriers, page_w
     page.goto(f"{served.address}/studio/tasks/{tasks[2]}")  # finished: it can be looked at
     page.locator("#scene[data-ready]").wait_for()
     assert not barriers(page)
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_a_reviewer_zooms_in_the_read_only_editor_and_comments_at_a_place(
+    width, served, people, come, barriers
+):
+    project = project_of(
+        served.site, people["Lea"], {"Rex": "reviewer", "Anna": "annotator"}, pictures=1
+    )
+    task = give_task(served.site, tasks_of(served.site, project)[0], people["Anna"])
+    draw(served, task, people["Anna"], FIRST)
+    page = come("Rex", f"/studio/tasks/{task}/look", width=width, height=844)
+    page.get_by_role("link", name="Zoom and comment").click()
+    page.locator("#scene[data-ready]").wait_for()
+    before = page.evaluate("segarena.editor.picture.view.scale")
+    page.keyboard.press("+")
+    page.wait_for_function(f"segarena.editor.picture.view.scale > {before}")
+    if width < 760:
+        page.locator("#list-open").click()
+        page.locator("#side.is-open").wait_for()
+    assert barriers(page) == {}
+    page.get_by_role("button", name="Choose a position").click()
+    page.locator("#side:not(.is-open)").wait_for(state="attached")
+    # Of the drawing's two regions, the dog is at this place.
+    x, y = page.evaluate("segarena.editor.picture.view.toScreen([40, 40])")
+    corner = page.locator("#picture").bounding_box()
+    page.mouse.click(corner["x"] + x, corner["y"] + y)
+    page.get_by_text("At 40, 40.").wait_for()
+    page.locator("#comment-form textarea").fill("The ear is missing.")
+    with page.expect_navigation():
+        page.get_by_role("button", name="Add comment").click()
+    page.locator("#scene[data-ready]").wait_for()
+    page.locator("#notes").get_by_text("The ear is missing.").wait_for(state="attached")
+    with served.site.database.reading() as session:
+        found = session.get_one(Task, task)
+        (comment,) = list_comments(session, found)
+        assert (comment.x, comment.y, comment.region) == (40, 40, "r1")
+        assert (found.state, found.revision) == ("finished", 1)
+
+
+def test_the_read_only_editor_is_for_those_who_may_see_the_task(served, people, come):
+    project = project_of(
+        served.site, people["Lea"], {"Anna": "annotator", "Bert": "annotator"}, pictures=1
+    )
+    task = give_task(served.site, tasks_of(served.site, project)[0], people["Anna"])
+    page = come("Anna", f"/studio/tasks/{task}/view")
+    assert page.url.endswith(f"/studio/tasks/{task}")

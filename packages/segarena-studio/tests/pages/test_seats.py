@@ -34,7 +34,7 @@ def body(number=1, **more):
 
 
 class UnansweredRun:
-    """A run with two seats on one image that no process answers, and people who join it."""
+    """A run with two seats on one image, without a process that answers, and people who join it."""
 
     def __init__(self, served, folder):
         self.seats = Seats(folder)
@@ -205,8 +205,8 @@ def test_pages_around_seats_are_whole(served, people, room, open_page, barriers,
     for place in ("", f"/{room.id}/dialogues", f"/{room.id}"):
         page.goto(f"{served.address}/studio/seats{place}")
         if place.endswith(room.id):
-            page.locator("#cover").get_by_text("The run stands still").or_(
-                page.get_by_text("Nothing is free")
+            page.locator("#cover").get_by_text("The run is paused").or_(
+                page.get_by_text("No dialogue is free")
             ).first.wait_for()
         assert barriers(page) == {}, place
         assert max(page_widths(page).values()) <= page.evaluate("innerWidth"), place

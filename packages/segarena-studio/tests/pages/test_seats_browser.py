@@ -41,7 +41,7 @@ class RunThread(threading.Thread):
 
 @pytest.fixture
 def run_asks(alone, monkeypatch, tmp_path):
-    """Start a run that asks the person of the studio: `run_asks(benchmark, **options)`."""
+    """Start a run that requests prompts from the person of the studio: `run_asks(benchmark, **options)`."""
     begun = []
 
     @contextmanager
@@ -66,7 +66,7 @@ def run_asks(alone, monkeypatch, tmp_path):
 
 @pytest.fixture
 def sit(alone, open_page):
-    """Open the page of a run, and wait until something is seen."""
+    """Open the page of a run, and wait until an element is visible."""
 
     def seated(asked, **options):
         page = open_page(f"{alone.link}&to=seats", **options)
@@ -79,7 +79,7 @@ def sit(alone, open_page):
 
 
 def on_screen(page, shape, row, column):
-    """Return where a pixel's middle is on the screen of a page that shows the whole picture."""
+    """Return the screen position of a pixel's centre on a page that shows the whole picture."""
     box = page.locator("#picture canvas").last.bounding_box()
     height, width = shape
     scale = min((box["width"] - 2 * MARGIN) / width, (box["height"] - 2 * MARGIN) / height)
@@ -113,7 +113,7 @@ def test_five_targets_by_clicks_beside_a_simulated_user(run_asks, sit, barriers,
             else:
                 button = "left" if click.is_positive else "right"
                 page.mouse.click(*on_screen(page, shape, *click.position), button=button)
-        page.locator("#cover").get_by_text("This dialogue is over").wait_for()
+        page.locator("#cover").get_by_text("This dialogue has ended").wait_for()
         if place == 0:
             assert barriers(page) == {}
         if place < 4:
@@ -156,7 +156,7 @@ def test_two_rounds_of_scribbles_on_a_video_by_mouse_and_touch(run_asks, sit, ba
         touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": at})
     page.locator("#drawn li").wait_for()
     page.get_by_role("button", name="Send").click()
-    page.get_by_text("This dialogue is over").first.wait_for()
+    page.get_by_text("This dialogue has ended").first.wait_for()
     run = asked.done()
 
     first, second = map(read_prompts, run.records()["prompts"])
@@ -223,7 +223,7 @@ def test_a_volume_by_keys_alone_and_a_page_that_is_lost_in_between(run_asks, sit
     others = len(list((asked.options["out"] / "seats").glob("*-*/about.bin"))) - 1
     for place in range(1 + others):
         page.keyboard.press("g")  # nothing is left to correct
-        page.locator("#cover").get_by_text("This dialogue is over").wait_for()
+        page.locator("#cover").get_by_text("This dialogue has ended").wait_for()
         if place < others:
             page.keyboard.press("Enter")
             page.locator("#round", has_text="Round 1").wait_for()

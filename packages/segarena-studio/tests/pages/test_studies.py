@@ -25,7 +25,7 @@ from segarena_server.auth.permissions import cookie_name
 from segarena_server.challenges.description import ChallengeDescription, Phase, challenge_text
 from segarena_server.db import orm_models
 from segarena_server.db.orm_models import Job
-from segarena_server.jobs.pool import JobRunner
+from segarena_server.workers.pool import JobRunner
 from segarena_studio.studies.description import Study
 from segarena_studio.studies.hidden_datasets import HiddenDataset, check_samples
 from segarena_studio.studies.jobs import CorrectStudy, MakeStudy
@@ -60,7 +60,7 @@ def test_a_study_is_made_on_a_page_by_a_job(served, leader):
     assert told.status_code == 422
     assert "expected a number, got &#39;many&#39;" in told.text
     told = leader.post("/studio/studies/new", data={**wrong, "answers": "5", "slug": "on-a-page"})
-    assert "none is offered here" in told.text
+    assert "the server&#39;s settings name no roots" in told.text
     made = leader.post("/studio/studies/new", data={**FORM, "key": key_of(leader)})
     assert made.headers["location"] == "/studio/studies/on-a-page"
     waiting = leader.get("/studio/studies/on-a-page")
@@ -160,7 +160,7 @@ def test_a_second_round_is_asked_for_on_the_page(served, leader):
     assert 'value="graph"' in refused.text
     for text, why in (
         ("worker('x')", "starts programs"),
-        ("model.py:Model", "that is installed"),
+        ("model.py:Model", "expected an installed segmenter"),
         ("((", "expected NAME"),
         ("geodesic", "geodesic, which takes volumes"),
         ("colour-flow", "which takes videos"),
@@ -252,7 +252,7 @@ def export_of(client, slug):
 
 @pytest.fixture(scope="module")
 def collected(served):
-    """A study with clicks and scribbles on objects and on what masks of them miss."""
+    """A study with clicks and scribbles on objects and on missing parts of masks."""
     return study_of(
         served.site, slug="clicks-and-scribbles", dataset="sample-squares(count=8)", kinds=("click", "scribble"),
         modes=("highlighted",), corrections=("graph",), batches=1, batch=1, seed=1, **NO_TIME,
@@ -280,7 +280,7 @@ def test_three_people_with_mouse_finger_and_keys(
         give = runner.give_by_keys if runner is keys else runner.give
         give(is_touch=runner is finger)
         runner.go_on("Next")
-        runner.go_on("Go on")
+        runner.go_on("Continue")
         for _ in range(2):
             give(is_touch=runner is finger)
         runner.page.locator(".code").wait_for()
@@ -310,10 +310,18 @@ def test_three_people_with_mouse_finger_and_keys(
         [32],
         clicks["person"].n_unique(),
     )
-    checked = CliRunner().invoke(app, ["people", "check", str(tmp_path / "prompts.parquet")])
+    checked = CliRunner().invoke(
+        app, ["people", "check-prompts", str(tmp_path / "prompts.parquet")]
+    )
     assert checked.exit_code == 0
     assert "9 prompts of 3 people" in checked.output
-    told = ["clicks", "check", str(tmp_path / "clicks.csv"), "--dataset", "sample-squares(count=8)"]
+    told = [
+        "click-data",
+        "check-table",
+        str(tmp_path / "clicks.csv"),
+        "--dataset",
+        "sample-squares(count=8)",
+    ]
     assert CliRunner().invoke(app, told).exit_code == 0
 
 
@@ -374,7 +382,7 @@ def test_the_leader_s_pages_are_whole(served, leader, collected, open_page, barr
 
 
 def test_a_page_that_is_loaded_again_comes_back_to_the_same_moment(served, leader, open_page):
-    """The target is shown for a minute; whoever comes back after a minute gives a prompt at once."""
+    """The target is shown for a minute; a participant who returns after a minute can give a prompt immediately."""
     site = served.site
     slow = study_of(
         site, slug="slowly", training=0, attention=0, free_s=0.0, shown_s=60.0, blocked_s=0.0

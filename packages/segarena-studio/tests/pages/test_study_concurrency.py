@@ -15,7 +15,7 @@ from segarena_studio.studies.orm_models import StudyCode, StudyTrial
 
 @pytest.fixture
 def at_postgres(tmp_path):
-    """A server with a PostgreSQL database of its own."""
+    """A server with a separate PostgreSQL database."""
     if programs() is None:
         pytest.skip("no PostgreSQL is installed here")
     postgres = Postgres()

@@ -153,7 +153,7 @@ def test_an_answer_counts_once(served, taker):
 
 
 def test_answers_are_judged_while_nothing_is_locked(served, taker, monkeypatch):
-    """A second transaction that writes would wait in vain for a first one that judges."""
+    """A second writing transaction would wait in vain for a first one that evaluates an answer."""
 
     def judged(*given):
         with served.site.database.writing() as session:
@@ -320,7 +320,7 @@ def test_withdrawing_leaves_nothing(served, taker):
 
 
 def test_who_takes_part_is_not_in_the_log(served, taker, caplog):
-    """Lines are written after answers have left, so they are waited for."""
+    """Wait for log lines, which are written after the responses were sent."""
     lines = {}
     with caplog.at_level(logging.INFO, logger="segarena_server"):
         for _ in range(100):

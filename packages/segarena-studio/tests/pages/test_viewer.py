@@ -10,7 +10,7 @@ from at_work import Served
 from PIL import Image
 
 import segarena
-from segarena.arrays.rle import run_lengths
+from segarena.reports.overlays import pixel_outline
 from segarena_studio.pages import viewer as viewer_pages
 from segarena_studio.standalone import open_standalone
 from segarena_studio.viewer.catalog import Catalog, open_catalog
@@ -62,7 +62,7 @@ def photographs(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def viewer(runs, photographs, tmp_path_factory):
-    """Two runs on photographs, volumes, clips, and photographs of one's own."""
+    """Two runs on demo photographs, volumes, videos, and your own photographs."""
     named = map(str, (runs, "phantom", "demo-videos", photographs[0]))
     made = ViewerSession(tmp_path_factory.mktemp("look"), list(named))
     yield made
@@ -76,7 +76,7 @@ def test_a_server_with_accounts_has_none_of_it(served, role):
         path = re.sub(r"\{[a-z:]+\}", "0", address)
         answer = (
             client.post(path)
-            if path.endswith("/again")
+            if path.endswith("/replay")
             else client.get(path, params={"sample": "a", "names": "target"})
         )
         assert answer.status_code == 404, path
@@ -95,17 +95,17 @@ def test_nobody_is_let_in_without_the_link(viewer):
 
 
 def test_masks_come_as_the_dataset_has_them(viewer, photographs):
-    place = viewer.get("3/place", sample="a").json()["place"]
-    assert place["objects"] == [{"number": 1, "id": "object", "label": ""}]
-    assert place["planes"][0]["size"] == [20, 30]
+    content = viewer.get("3/content", sample="a").json()["content"]
+    assert content["objects"] == [{"number": 1, "id": "object", "label": ""}]
+    assert content["planes"][0]["size"] == [20, 30]
     assert viewer.get("3/layers/0/0", sample="a", names="target,ignored").json() == {
-        "target": {"1": run_lengths(photographs[1]).tolist()},
+        "target": {"1": pixel_outline(photographs[1])},
         "ignored": {},
     }
 
 
 def test_a_damaged_picture_is_a_sentence_and_its_neighbours_are_there(viewer):
-    told = viewer.get("3/place", sample="b").json()
+    told = viewer.get("3/content", sample="b").json()
     assert "b.png" in told["problem"]
     assert told["around"]["previous"] == ["a", "", "", 0]
     for path in ("3/plane/0/0", "3/thumb"):
@@ -116,10 +116,10 @@ def test_a_damaged_picture_is_a_sentence_and_its_neighbours_are_there(viewer):
 
 
 def test_what_is_not_there_is_said_or_unknown(viewer):
-    assert "no sample 'none'" in viewer.get("0/place", sample="none").json()["problem"]
+    assert "no sample 'none'" in viewer.get("0/content", sample="none").json()["problem"]
     assert (
         "no target 'none'"
-        in viewer.get("0/place", sample="astronaut", target="none").json()["problem"]
+        in viewer.get("0/content", sample="astronaut", target="none").json()["problem"]
     )
     assert "expected a column" in viewer.get("0/rows", where="none<1").json()["message"]
     for path in ("9", "0/plane/3/0", "0/plane/0/1", "1/report"):
@@ -150,8 +150,8 @@ def test_a_page_weighs_little(viewer):
 
 
 def until(page, is_so):
-    """Wait until something is so; pages allow no strings as code, which the browser's own waiting needs."""
-    for _ in range(200):
+    """Wait until a condition holds, without the browser's own wait, which needs code in strings."""
+    for _ in range(1200):
         if is_so():
             return
         page.wait_for_timeout(50)
@@ -173,12 +173,10 @@ def test_a_person_looks_at_a_run_a_volume_and_a_clip(viewer, open_page, barriers
         == f"{first['sample']} / {first['target']}"
     )
     assert "1 of " in page.locator(".at").inner_text()
-    # Rounds by keys; one that was not kept is said to be none.
+    # The keys change the round; the caption says that this one was not stored.
     page.keyboard.press("ArrowLeft")
-    assert (
-        "drawn as it was after round 1; 3 was not kept"
-        in page.locator("figcaption").last.inner_text()
-    )
+    caption = page.locator("figcaption").last.inner_text()
+    assert "answer after round 1; 3 was not stored" in caption
     page.keyboard.press("t")  # without panes of the target the curve stays
     assert page.locator("figure.target").count() == 0
     assert page.locator(".curve-of-rounds").count() == 1
@@ -195,13 +193,12 @@ def test_a_person_looks_at_a_run_a_volume_and_a_clip(viewer, open_page, barriers
     until(page, lambda: page.locator(".at").inner_text().startswith("2 of"))
     assert "sort=-spread" in page.url
 
-    # The gallery of the report goes by the same rule, in the same words, and leads back.
+    # The report has the same viewer, and links back.
     page.get_by_role("link", name="Report").click()
     card = page.locator(".card").first
     card.locator(".bar input").first.fill("3")
-    assert (
-        "drawn as it was after click 1; 3 was not kept" in card.locator(".value").last.inner_text()
-    )
+    caption = card.locator("figcaption").last.inner_text()
+    assert "answer after click 1; 3 was not stored" in caption
     card.get_by_role("link", name="In the viewer").click()
     page.locator("figcaption .value").first.wait_for()
 

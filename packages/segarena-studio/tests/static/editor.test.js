@@ -10,7 +10,7 @@ import { Tracing } from "../../src/segarena_studio/static/editor/trace-tool.js";
 import { Editor } from "../../src/segarena_studio/static/editor/editor.js";
 import { History } from "../../src/segarena_studio/static/editor/history.js";
 import { Scene } from "../../src/segarena_studio/static/editor/scene.js";
-import { View } from "../../src/segarena_studio/static/common/viewport.js";
+import { View } from "../../../segarena/src/segarena/reports/viewer/viewport.js";
 import { documentOf, gridDocument } from "./random.js";
 
 const SIZE = [400, 300];

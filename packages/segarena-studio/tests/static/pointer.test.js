@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, beforeEach, describe, mock, test } from "node:test";
 
-import { listen, LONG_PRESS_MS, SECOND_FINGER_MS } from "../../src/segarena_studio/static/common/pointer.js";
+import { listen, LONG_PRESS_MS, SECOND_FINGER_MS } from "../../../segarena/src/segarena/reports/viewer/pointer.js";
 
 /** An element that takes events by hand, and what its listeners told. */
 function touched() {

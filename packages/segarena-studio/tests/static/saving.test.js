@@ -74,7 +74,7 @@ test("without a network work goes on, is kept, and reaches the server when it is
     assert.equal((await all.drafts.of(7, "t"))[0].content.scene.n, n);
     if (n > 1) assert.equal(tab.state.kind, "offline");
   }
-  assert.match(tab.state.text, /kept in this browser/);
+  assert.match(tab.state.text, /stored in this browser/);
   const asked = all.server.requests;
   assert.ok(asked < 40, `${asked} requests in 100 s`);
   all.server.isReached = true;
@@ -119,7 +119,7 @@ test("nothing is saved in the name of somebody else who signs in", async () => {
   tab.edit(1, true);
   await all.time.pass(20_000);
   assert.equal(tab.state.kind, "signed-out");
-  assert.match(tab.state.text, /Somebody else/);
+  assert.match(tab.state.text, /Another user/);
   assert.equal(all.server.latest.revision, 0);
 });
 
@@ -236,7 +236,7 @@ test("what the server refuses is told, kept, and tried again with the next edit"
   tab.edit(1, true);
   await all.time.pass(60_000);
   assert.equal(tab.state.kind, "refused");
-  assert.match(tab.state.text, /at most 2 bytes.*kept in this browser/);
+  assert.match(tab.state.text, /at most 2 bytes.*stored in this browser/);
   all.server.mostBytes = Infinity;
   tab.edit(2);
   await all.time.pass(5000);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { View } from "../../src/segarena_studio/static/common/viewport.js";
+import { View } from "../../../segarena/src/segarena/reports/viewer/viewport.js";
 import { generator } from "./random.js";
 
 function fitted(imageSize = [4000, 3000], screenSize = [1000, 600]) {

@@ -27,7 +27,7 @@ def mask_of(rows=slice(10, 20), columns=slice(20, 40)):
 
 
 def test_clicks_are_judged_as_the_published_rule_judges_them(rng):
-    """`segarena clicks filter` is the same rule, by other code: kept are those near the mask when the batch counts."""
+    """`segarena click-data filter` implements the same rule: it keeps clicks near the mask if the batch is valid."""
     mask = mask_of()
     places = rng.uniform((0, 0), (60, 40), (400, 2))
     judged = [judge_answer(read(answer(place)), "click", mask, 0.05) for place in places]

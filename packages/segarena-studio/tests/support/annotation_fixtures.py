@@ -75,7 +75,7 @@ def give_task(site, task, person):
 
 def compare_all(site, project):
     """Compare all pending pairs; a page request may be comparing at the same time."""
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     while time.monotonic() < until:
         compare_pending(site, project)
         with site.database.reading() as session:

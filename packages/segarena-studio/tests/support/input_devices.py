@@ -152,7 +152,7 @@ class Pen(PointingDevice):
         self.tap((5, 5), hold_ms=650)
 
     def drag(self, start, end):
-        """Set it down, move it and lift it."""
+        """Set the pen down, move it and lift it."""
         self.touch(self.at(start), self.at(end))
 
     def press(self, selector):
@@ -188,11 +188,11 @@ class Keys(PointingDevice):
                 self.key(held + (more if way > 0 else less), times)
 
     def take(self, tool):
-        """Take a tool by its key."""
+        """Select a tool by its key."""
         self.key({"draw": "d", "adjust": "a"}[tool])
 
     def tap(self, place):
-        """What a click does, at a place."""
+        """Perform the action of a click at a position."""
         self.go(place)
         self.key("Enter")
 

@@ -10,7 +10,7 @@ ALLOWED = '#stage[data-phase="answer"]'
 
 
 class ParticipantBrowser:
-    """A person at a page of trials, who knows where the targets are.
+    """A person on a page of trials, who knows the positions of the targets.
 
     Args:
         page: of the browser.
@@ -26,7 +26,7 @@ class ParticipantBrowser:
         self.page.get_by_label("I have read this").check()
         self.page.get_by_role("button", name="Begin").click()
 
-    def go_on(self, button="Go on"):
+    def go_on(self, button="Continue"):
         """Press a button of a break."""
         self.page.get_by_role("button", name=button).click()
 
@@ -51,7 +51,7 @@ class ParticipantBrowser:
         return middle, [(left + x * scale, top + y * scale) for x, y in ends]
 
     def target(self):
-        """Return what is to be pointed at."""
+        """Return the requested part."""
         with self.site.database.reading() as session:
             begun = StudyTrial.begun_at.is_not(None), StudyTrial.answered_s.is_(None)
             trial = session.scalars(
@@ -60,7 +60,7 @@ class ParticipantBrowser:
             return item_mask(trial_item(session, trial))
 
     def give(self, *, is_touch=False):
-        """Give what is asked for: a click or tap in the middle of the target, a line through or around it."""
+        """Give the requested prompt: a click or tap in the middle of the target, a line through or around it."""
         (x, y), ((left, top), (right, bottom)) = self.allowed()
         task = self.page.locator("#task").text_content()
         if "Click" in task:
@@ -75,7 +75,7 @@ class ParticipantBrowser:
         return self.left()
 
     def draw_by_mouse(self, places):
-        """Press at the first place, go through the others, and let go."""
+        """Press at the first position, move through the others, and release."""
         self.page.mouse.move(*places[0])
         self.page.mouse.down()
         for place in places[1:]:
@@ -83,7 +83,7 @@ class ParticipantBrowser:
         self.page.mouse.up()
 
     def draw_by_finger(self, places):
-        """Draw a line as a finger does; Playwright's own finger can only tap."""
+        """Draw a line with a finger; Playwright's own touch input can only tap."""
         hand = self.page.context.new_cdp_session(self.page)
         for number, (x, y) in enumerate(places):
             kind = "touchMove" if number else "touchStart"
@@ -91,7 +91,7 @@ class ParticipantBrowser:
         hand.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
 
     def give_by_keys(self, **_):
-        """Give it by keys alone: the cross begins in the middle of the stage."""
+        """Give the prompt by keys alone; the cross begins in the middle of the stage."""
         (x, y), _ = self.allowed()
         box = self.page.locator("#stage").bounding_box()
         self.move_cross(x - box["x"] - box["width"] / 2, y - box["y"] - box["height"] / 2)
@@ -102,7 +102,7 @@ class ParticipantBrowser:
         self.left()
 
     def move_cross(self, dx, dy):
-        """Press arrows until the cross has moved so far, within a small step."""
+        """Press arrow keys until the cross has moved this far, within a small step."""
         for amount, less, more in ((dx, "ArrowLeft", "ArrowRight"), (dy, "ArrowUp", "ArrowDown")):
             large, small = divmod(abs(amount), 48)
             arrow = less if amount < 0 else more

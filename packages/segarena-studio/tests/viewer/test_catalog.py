@@ -1,7 +1,10 @@
 """Opening of what is named on the command line, and errors."""
 
+from dataclasses import replace
+
 import pytest
 
+from segarena.engine.store import RunFolder
 from segarena.errors import SegarenaError
 from segarena_studio.viewer.catalog import open_catalog
 from segarena_studio.viewer.table_query import TableQuery
@@ -28,6 +31,18 @@ def test_runs_on_the_same_data_stand_side_by_side_and_datasets_alone(
     assert found[2].counted == "10 samples"
 
 
+def test_prompts_on_volumes_are_described_in_words(make_run, make_ramps, tmp_path):
+    folder = RunFolder.open(make_run(make_ramps()))
+    config = folder.config
+    user = replace(config.users[0], name="volume", options={"prompts": "3b-inter"})
+    rules = replace(config.benchmark, name="radioactive")
+    (plain,) = shelf(tmp_path / "plain", folder.path).collections
+    folder.write_config(replace(config, users=(user,), benchmark=rules))
+    (here,) = shelf(tmp_path / "words", folder.path).collections
+    assert plain.user_words == {}
+    assert here.user_words == {"centre": "three boxes interpolated"}
+
+
 def test_a_dataset_that_moved_is_a_sentence_beside_the_records(make_run, make_ramps, tmp_path):
     moved = make_run(
         make_ramps(), dataset={"name": "folder", "options": {"path": str(tmp_path / "gone")}}
@@ -46,7 +61,7 @@ def test_code_that_a_run_names_is_run_only_if_trusted(make_run, make_ramps, tmp_
     with pytest.raises(SegarenaError, match="not part of segarena"):
         here.describe(key)
     (here,) = shelf(tmp_path / "again", path, trust=True).collections
-    assert [dialogue.kept for dialogue in here.describe(key).dialogues] == [[1, 2, 3, 4]]
+    assert [dialogue.stored for dialogue in here.describe(key).dialogues] == [[1, 2, 3, 4]]
 
 
 @pytest.mark.parametrize(
@@ -54,7 +69,7 @@ def test_code_that_a_run_names_is_run_only_if_trusted(make_run, make_ramps, tmp_
     [
         ("empty", "expected a run, or pictures"),
         ("./nowhere", "does not exist"),
-        ("no-such-set", "as a dataset: no"),
+        ("no-such-set", "not a folder, and as a dataset: "),
     ],
 )
 def test_what_is_neither_is_a_sentence(tmp_path, name, reason):

@@ -1,1 +1,1 @@
-"""Annotation: projects, pictures, tasks, drafts, review, times, agreement and export. No HTTP."""
+"""Annotation: projects, pictures, tasks, drafts, review, times, agreement and export; independent of HTTP."""

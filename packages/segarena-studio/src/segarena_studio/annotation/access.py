@@ -1,4 +1,4 @@
-"""Access rules of projects and tasks; without permission the answer is as for a missing page."""
+"""Access rules for projects and tasks; without permission, the response is the same as for a missing page."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from segarena_server.http import http_errors
+from segarena_server import http_errors
 from segarena_studio.orm_models import MEMBER_ROLES, Member, Picture, Project, Task
 
 OPEN_STATES = ("clean", "in progress", "returned")
@@ -16,7 +16,7 @@ OPEN_STATES = ("clean", "in progress", "returned")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskAccess:
-    """A task together with what one person may do with it.
+    """A task, and what one person may do with it.
 
     Attributes:
         task: the task.
@@ -41,13 +41,14 @@ class TaskAccess:
     def may_review(self) -> bool:
         """Whether this person may judge the task.
 
-        Nobody judges their own work, except a lead, who may be the only member.
+        Nobody may judge their own work, except a lead, who may be the only member.
         """
         return has_role(self.role, "lead") or (has_role(self.role, "reviewer") and not self.is_own)
 
 
 def has_role(role: str, needed: str) -> bool:
-    """Tell whether a member's role includes the rights of another role."""
+    """Return whether a member's role includes the rights of another role."""
+    # The roles are ordered: each one includes the rights of those before it.
     return MEMBER_ROLES.index(role) >= MEMBER_ROLES.index(needed)
 
 
@@ -62,20 +63,23 @@ def find_project(
     """Return a project and the role of a person in it.
 
     Args:
-        session: reads; writes with `for_change`.
+        session: database session; a write session with `for_change`.
         project_id: number of the project.
-        person_id: who asks.
+        person_id: the person who requests access.
         needed: the lowest role that is allowed.
-        for_change: whether to lock the project against other changes.
+        for_change: whether to lock the project against concurrent changes.
 
     Raises:
-        Refusal: no such project, not a member, or a role below `needed`.
+        Refusal: the project does not exist, or the person is not a member or has a role below
+            `needed`.
     """
     query = select(Project, Member.role).join(Member, Member.project_id == Project.id)
     query = query.where(Project.id == project_id, Member.person_id == person_id)
     if for_change:
         query = query.with_for_update(of=Project)
     row = session.execute(query).one_or_none()
+    # Missing and forbidden projects get the same response: a 403 would reveal that a project
+    # exists.
     if row is None:
         raise http_errors.unknown()
     project, role = row
@@ -92,17 +96,17 @@ def find_task(
     needed: str = "annotator",
     for_change: bool = False,
 ) -> TaskAccess:
-    """Return a task: annotators find their own tasks, reviewers and leads every task of the project.
+    """Return a task: annotators can access their own tasks, reviewers and leads all tasks of the project.
 
     Args:
-        session: reads; writes with `for_change`.
+        session: database session; a write session with `for_change`.
         task_id: number of the task.
-        person_id: who asks.
+        person_id: the person who requests access.
         needed: the lowest role in the project that is allowed.
-        for_change: whether to lock the task against other changes.
+        for_change: whether to lock the task against concurrent changes.
 
     Raises:
-        Refusal: no such task, or the person may not see it.
+        Refusal: the task does not exist, or the person may not access it.
     """
     query = (
         select(Task, Picture, Project, Member.role)
@@ -118,7 +122,14 @@ def find_task(
         raise http_errors.unknown()
     task, picture, project, role = row
     is_own = task.person_id == person_id
+    # Annotators must not see each other's drawings, because copying would inflate their agreement.
     may_see = is_own or has_role(role, "reviewer")
     if not may_see or not has_role(role, needed):
         raise http_errors.unknown()
-    return TaskAccess(task=task, picture=picture, project=project, role=role, is_own=is_own)
+    return TaskAccess(
+        task=task,
+        picture=picture,
+        project=project,
+        role=role,
+        is_own=is_own,
+    )

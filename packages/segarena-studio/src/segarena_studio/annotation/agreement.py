@@ -1,8 +1,8 @@
-"""Agreement between the annotators of a project, measured pair by pair as they finish.
+"""Agreement between the annotators of a project, measured for each pair of tasks once both are finished.
 
-Pictures are scaled to at most 640 pixels along a side, close to the pictures of the paper, so that
-a large photograph takes no more than a second or two; outlines are scaled exactly. `segarena amodal
-agreement` measures an export at full size.
+Pictures are downscaled to at most 640 pixels per side, close to the picture size of the paper, so
+that even a large photograph takes only a second or two; outlines are scaled exactly. `segarena
+amodal agreement` measures an export at full size.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from segarena.systems.scenes.measures.agreement_summary import AgreementSummary,
 from segarena.systems.scenes.measures.drawings import drawing_of_scene
 from segarena.systems.scenes.model.scene import Scene
 from segarena.systems.scenes.page.measurement_tables import agreement_sheet
-from segarena_server.http.middleware import LOG
+from segarena_server.server_log import LOG
 from segarena_server.site import Site
 from segarena_server.storage.compression import decompress_body
 from segarena_studio.annotation.scene_document import document_to_scene, read_document
@@ -38,21 +38,25 @@ LONGEST_PX = 640
 FINISHED = ("finished", "in review", "approved")
 _AT_ONCE = 200
 _MEASURED = "regions", "edges", "order_same", "order_pairs", "names_same", "names"
+# The annotator's number as text if the account was deleted.
 _DELETED_ACCOUNT = "None"
-"""`str` of the annotator's number once the account is deleted."""
 _measuring = threading.Lock()
 
 
 class TaskPair(NamedTuple):
-    """Two finished tasks of one picture."""
+    """Two finished tasks about the same picture."""
 
     one: Task
     other: Task
     picture: Picture
 
 
-def find_pending_pairs(session: Session, project_id: int, most: int = _AT_ONCE) -> list[TaskPair]:
-    """Return pairs of finished tasks of one picture whose current revisions were not compared yet."""
+def find_pending_pairs(
+    session: Session,
+    project_id: int,
+    most: int = _AT_ONCE,
+) -> list[TaskPair]:
+    """Return pairs of finished tasks about the same picture whose current revisions were not compared yet."""
     one = aliased(Task)
     other = aliased(Task)
     is_outdated = or_(
@@ -62,12 +66,14 @@ def find_pending_pairs(session: Session, project_id: int, most: int = _AT_ONCE) 
     )
     query = (
         select(one, other, Picture)
+        # Order the ids, so that each pair occurs once.
         .join(other, and_(other.picture_id == one.picture_id, other.id > one.id))
         .join(Picture, Picture.id == one.picture_id)
         .outerjoin(
             TaskAgreement, and_(TaskAgreement.one_id == one.id, TaskAgreement.other_id == other.id)
         )
-        .where(one.project_id == project_id, one.state.in_(FINISHED), other.state.in_(FINISHED))
+        .where(one.project_id == project_id)
+        .where(one.state.in_(FINISHED), other.state.in_(FINISHED))
         .where(is_outdated)
         .order_by(one.id, other.id)
         .limit(most)
@@ -76,7 +82,9 @@ def find_pending_pairs(session: Session, project_id: int, most: int = _AT_ONCE) 
 
 
 def compare_pending(site: Site, project_id: int) -> None:
-    """Compare the newly finished pairs; returns at once when another thread is comparing."""
+    """Compare pairs of newly finished tasks; return at once if another thread is already comparing."""
+    # Only one thread at a time: the comparison uses a whole core, and two threads would measure the
+    # same pairs.
     if not _measuring.acquire(blocking=False):
         return
     try:
@@ -85,28 +93,29 @@ def compare_pending(site: Site, project_id: int) -> None:
         for pair in pairs:
             _compare_or_log(site, pair)
     except SegarenaError as error:
-        # The next visit to the page measures again.
+        # The next visit to the page triggers another measurement.
         LOG.warning("agreement in project %d: %s", project_id, error)
     finally:
         _measuring.release()
 
 
 def measure_pair(one: Scene, other: Scene) -> PairAgreement:
-    """Measure the agreement of two scenes of one picture, both scaled down alike."""
+    """Measure the agreement between two scenes of a picture, both downscaled by the same factor."""
     return measure_agreement(
         [drawing_of_scene(_scale_down(scene)) for scene in (one, other)]
     ).pairs[0]
 
 
 def read_agreement(session: Session, project_id: int) -> tuple[ImageAgreement, ...]:
-    """Return the measured agreement of a project by picture; pairs with a reopened task are left out."""
+    """Return the measured agreement of a project by picture; pairs with a reopened task are excluded."""
     one = aliased(Task)
     other = aliased(Task)
     query = (
         select(TaskAgreement, one.picture_id, one.person_id, other.person_id)
         .join(one, one.id == TaskAgreement.one_id)
         .join(other, other.id == TaskAgreement.other_id)
-        .where(one.project_id == project_id, one.state.in_(FINISHED), other.state.in_(FINISHED))
+        .where(one.project_id == project_id)
+        .where(one.state.in_(FINISHED), other.state.in_(FINISHED))
         .order_by(one.picture_id, one.id, other.id)
     )
     pairs_of: dict[int, list[PairAgreement]] = {}
@@ -120,27 +129,34 @@ def read_agreement(session: Session, project_id: int) -> tuple[ImageAgreement, .
 @lru_cache(maxsize=16)
 def summarise_pictures(images: tuple[ImageAgreement, ...]) -> AgreementSummary:
     """Summarise agreement over pictures, with bootstrap intervals over pictures."""
+    # Use fewer bootstrap resamples than in reports, because the page waits for the result.
     return summarise_agreement(images, repeats=200)
 
 
 def agreement_by_picture(images: tuple[ImageAgreement, ...]) -> dict[int, float]:
-    """Return the mean region F of each picture, by its number."""
-    return {int(one.image): fmean(pair.regions for pair in one.pairs) for one in images}
+    """Return the mean region F of each picture, by picture number."""
+    means: dict[int, float] = {}
+    for image in images:
+        means[int(image.image)] = fmean(pair.regions for pair in image.pairs)
+    return means
 
 
 def agreement_by_annotator(images: tuple[ImageAgreement, ...]) -> dict[int, tuple[float, int]]:
-    """Return the mean region F with other annotators and the number of pairs, by annotator."""
+    """Return each annotator's mean region F with other annotators, and the number of pairs."""
     scores: dict[int, list[float]] = {}
     for image in images:
         for pair in image.pairs:
             for person in (pair.one, pair.other):
                 if person != _DELETED_ACCOUNT:
                     scores.setdefault(int(person), []).append(pair.regions)
-    return {person: (fmean(values), len(values)) for person, values in scores.items()}
+    summary: dict[int, tuple[float, int]] = {}
+    for person, values in scores.items():
+        summary[person] = (fmean(values), len(values))
+    return summary
 
 
 def agreement_table(images: tuple[ImageAgreement, ...]) -> Sheet | None:
-    """Return the agreement table; None when no two people finished the same picture."""
+    """Return the agreement table; None if no two people finished the same picture."""
     return agreement_sheet(summarise_pictures(images)) if images else None
 
 
@@ -148,17 +164,20 @@ def _compare_or_log(site: Site, pair: TaskPair) -> None:
     try:
         _compare(site, pair)
     except Exception:
-        # This runs in the background, and one pair must not keep the others from being measured.
+        # This runs in the background, and an error in one pair must not stop the others.
         LOG.exception("agreement of tasks %d and %d", pair.one.id, pair.other.id)
 
 
 def _compare(site: Site, pair: TaskPair) -> None:
     with site.database.reading() as session:
-        drafts = [session.get(Draft, (task.id, task.revision)) for task in (pair.one, pair.other)]
-    if None in drafts:
-        return  # a newer revision was saved meanwhile
-    scenes = [_draft_to_scene(draft, pair.picture) for draft in drafts if draft is not None]
-    agreement = measure_pair(*scenes)
+        first = session.get(Draft, (pair.one.id, pair.one.revision))
+        second = session.get(Draft, (pair.other.id, pair.other.revision))
+    # A newer revision was saved in the meantime, and this one was pruned.
+    if first is None or second is None:
+        return
+    agreement = measure_pair(
+        _draft_to_scene(first, pair.picture), _draft_to_scene(second, pair.picture)
+    )
     values = {name: getattr(agreement, name) for name in _MEASURED}
     row = TaskAgreement(
         one_id=pair.one.id,
@@ -168,6 +187,7 @@ def _compare(site: Site, pair: TaskPair) -> None:
         **values,
     )
     with site.database.writing() as session:
+        # Replace an older measurement of the pair.
         session.merge(row)
 
 
@@ -178,10 +198,12 @@ def _draft_to_scene(draft: Draft, picture: Picture) -> Scene:
 
 def _scale_down(scene: Scene) -> Scene:
     height, width = scene.shape
+    # Never enlarge: that would add pixels but no detail.
     scale = min(1.0, LONGEST_PX / max(height, width))
     if scale == 1.0:
         return scene
     shape = max(1, round(height * scale)), max(1, round(width * scale))
+    # Both sides are rounded, so their scale factors differ slightly.
     row_scale = shape[0] / height
     column_scale = shape[1] / width
     vertices = tuple((row * row_scale, column * column_scale) for row, column in scene.vertices)
@@ -193,5 +215,8 @@ def _image_agreement(picture_id: int, pairs: Sequence[PairAgreement]) -> ImageAg
     for pair in pairs:
         people |= {pair.one, pair.other}
     return ImageAgreement(
-        image=str(picture_id), annotators=len(people), pairs=tuple(pairs), humans=()
+        image=str(picture_id),
+        annotators=len(people),
+        pairs=tuple(pairs),
+        humans=(),
     )

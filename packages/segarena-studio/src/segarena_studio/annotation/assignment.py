@@ -1,8 +1,8 @@
-"""Assignment of tasks: the next free one on request, or dealt out by a lead; balanced, by the seed.
+"""Assignment of tasks: annotators request the next free task, or a lead distributes tasks evenly.
 
 Nobody annotates a picture twice. Pictures with the fewest annotators come first, so that every
-picture is annotated once before any is annotated twice; ties follow the order of the project's
-seed.
+picture is annotated once before any picture is annotated twice; ties follow the project's seeded
+order.
 """
 
 from __future__ import annotations
@@ -14,29 +14,33 @@ import numpy as np
 from sqlalchemy import Select, delete, exists, func, select
 from sqlalchemy.orm import Session, aliased
 
+from segarena_server import http_errors
 from segarena_server.db.orm_models import Person
-from segarena_server.http import http_errors
 from segarena_studio.annotation.access import OPEN_STATES
 from segarena_studio.orm_models import LogSegment, Member, Picture, Project, Task
 
+# Priority of a person's own tasks: those for which others are waiting come first.
 _ORDER = {"returned": 0, "in progress": 1, "clean": 2}
-"""Priority of a person's own tasks: those that others wait for come first."""
 
 
 def next_task(
-    session: Session, project: Project, person_id: int, *, besides: int | None = None
+    session: Session,
+    project: Project,
+    person_id: int,
+    *,
+    besides: int | None = None,
 ) -> Task | None:
-    """Return the task that a person annotates next and assign it to them; None when there is none.
+    """Assign to a person the task to annotate next and return it; None if there is none.
 
     Args:
-        session: writes.
+        session: write session.
         project: a project of which the person is a member.
-        person_id: who asks.
-        besides: a task that the person wants to leave for later.
+        person_id: the person who requests a task.
+        besides: a task that the person wants to postpone.
     """
     if project.state != "open":
         return None
-    # Lock the membership, so that two requests at once get the same task.
+    # Lock the membership, so that two concurrent requests get the same task.
     session.get(Member, (project.id, person_id), with_for_update=True)
     own = [
         task
@@ -44,11 +48,12 @@ def next_task(
         if task.id != besides
     ]
     if own:
-        # `min` keeps the first of equal tasks, which is the first by the seed.
+        # `min` returns the first of equal tasks, which is the first in seeded order.
         return min(own, key=lambda task: _ORDER[task.state])
     if not project.is_free:
         return None
     free = _select_free_tasks(project.id, person_id).limit(1)
+    # Skip a task that another request has locked instead of waiting for it.
     task = session.scalar(free.with_for_update(of=Task, skip_locked=True))
     if task is not None:
         task.person_id = person_id
@@ -57,33 +62,44 @@ def next_task(
 
 
 def select_open_tasks(project_id: int, person_id: int) -> Select[Task]:
-    """Select a person's tasks that are still to be annotated, in the order of the project."""
+    """Select a person's unfinished tasks, in the order of the project."""
     found = select(Task).join(Picture, Picture.id == Task.picture_id)
     own = found.where(
-        Task.project_id == project_id, Task.person_id == person_id, Task.state.in_(OPEN_STATES)
+        Task.project_id == project_id,
+        Task.person_id == person_id,
+        Task.state.in_(OPEN_STATES),
     )
     return own.order_by(Picture.place, Task.id)
 
 
-def count_free_tasks(session: Session, project: Project, person_id: int) -> int:
-    """Return how many more tasks a person could get."""
+def count_free_tasks(
+    session: Session,
+    project: Project,
+    person_id: int,
+) -> int:
+    """Return the number of further tasks that a person could get."""
     if project.state != "open" or not project.is_free:
         return 0
     free = (
         _select_free_tasks(project.id, person_id)
+        # Drop the order: it is meaningless for a count, and PostgreSQL rejects it there.
         .order_by(None)
         .with_only_columns(func.count(Task.picture_id.distinct()))
     )
     return session.scalar(free) or 0
 
 
-def deal_tasks(session: Session, project: Project, people: Sequence[int]) -> int:
-    """Deal the free tasks out evenly; return how many tasks nobody could get.
+def deal_tasks(
+    session: Session,
+    project: Project,
+    people: Sequence[int],
+) -> int:
+    """Distribute the free tasks evenly; return the number of tasks that could not be assigned.
 
     Each task goes to the member with the fewest tasks who does not have its picture yet; the seed
     breaks ties.
     """
-    # The lock keeps tasks that people request at the same time with those people.
+    # Lock the tasks, so that tasks requested concurrently stay with the people who requested them.
     query = (
         select(Task)
         .join(Picture, Picture.id == Task.picture_id)
@@ -96,6 +112,7 @@ def deal_tasks(session: Session, project: Project, people: Sequence[int]) -> int
     owners: dict[int, set[int | None]] = {}
     for task in tasks:
         owners.setdefault(task.picture_id, set()).add(task.person_id)
+    # Include the number of tasks in the seed, so that tasks added later get another random order.
     rng = np.random.default_rng((project.seed, len(tasks)))
     left = 0
     for task in tasks:
@@ -115,7 +132,7 @@ def deal_tasks(session: Session, project: Project, people: Sequence[int]) -> int
 
 
 def is_assignable(session: Session, task: Task) -> bool:
-    """Tell whether a task can be reassigned: nobody began it, or its annotator left it unfinished."""
+    """Return whether a task can be reassigned: it was not begun, or its annotator left the project."""
     if task.state == "clean":
         return True
     is_free = (
@@ -124,15 +141,19 @@ def is_assignable(session: Session, task: Task) -> bool:
     return is_free and task.state in OPEN_STATES
 
 
-def assign_task(session: Session, task: Task, person_id: int | None) -> None:
-    """Assign a task to a member, or free it with None.
+def assign_task(
+    session: Session,
+    task: Task,
+    person_id: int | None,
+) -> None:
+    """Assign a task to a member, or make it free with None.
 
-    The next annotator keeps the drawing and the sums of times of the previous one, but not their
-    log or undo history.
+    The next annotator gets the drawing and the total times of the previous one, but not their
+    activity log or undo history.
 
     Raises:
-        Refusal: the task cannot be reassigned, or the person is not a member or has this picture
-            already.
+        Refusal: the task cannot be reassigned, or the person is not a member or already has a task
+            about this picture.
     """
     if not is_assignable(session, task):
         raise http_errors.conflict(
@@ -147,16 +168,18 @@ def assign_task(session: Session, task: Task, person_id: int | None) -> None:
         )
         if session.scalar(same) not in (None, task.id):
             raise http_errors.conflict(
-                "they have this picture already; nobody annotates a picture twice"
+                "this member already has this picture; nobody annotates a picture twice"
             )
     if task.person_id is not None:
+        # Activity log and undo history are personal data of the previous annotator.
         _delete_history(session, [task])
     task.person_id = person_id
     session.flush()
 
 
 def list_abandoned_tasks(session: Session, project_id: int) -> list[tuple[Person, int]]:
-    """Return people who left a project with unfinished tasks, and how many."""
+    """Return people who left a project with unfinished tasks, and the number of these tasks."""
+    # Members may continue their tasks; only tasks of former members are abandoned.
     members = select(Member.person_id).where(Member.project_id == project_id)
     query = (
         select(Person, func.count(Task.id))
@@ -169,16 +192,24 @@ def list_abandoned_tasks(session: Session, project_id: int) -> list[tuple[Person
     return [(person, count) for person, count in session.execute(query)]
 
 
-def release_begun_tasks(session: Session, project_id: int, person_id: int) -> None:
-    """Free the unfinished tasks of somebody who left a project, so that others can go on with them.
+def release_begun_tasks(
+    session: Session,
+    project_id: int,
+    person_id: int,
+) -> None:
+    """Make the unfinished tasks of a former member free, so that others can continue them.
 
     Raises:
         Refusal: the person is still a member.
     """
     if session.get(Member, (project_id, person_id), with_for_update=True) is not None:
-        raise http_errors.conflict("they are still in the project; remove them first")
+        raise http_errors.conflict(
+            "this person is still a member of the project; remove them first"
+        )
     own = select(Task).where(
-        Task.project_id == project_id, Task.person_id == person_id, Task.state.in_(OPEN_STATES)
+        Task.project_id == project_id,
+        Task.person_id == person_id,
+        Task.state.in_(OPEN_STATES),
     )
     tasks = list(session.scalars(own.with_for_update(of=Task)))
     _delete_history(session, tasks)
@@ -188,7 +219,7 @@ def release_begun_tasks(session: Session, project_id: int, person_id: int) -> No
 
 
 def _delete_history(session: Session, tasks: Sequence[Task]) -> None:
-    """Delete log and undo history of tasks before others go on with them."""
+    """Delete activity log and undo history of tasks before others continue them."""
     session.connection().execute(
         delete(LogSegment).where(LogSegment.task_id.in_([task.id for task in tasks]))
     )
@@ -197,17 +228,23 @@ def _delete_history(session: Session, tasks: Sequence[Task]) -> None:
         task.logged_ms = None
 
 
-def release_clean_tasks(session: Session, project_id: int, person_id: int) -> None:
-    """Free the tasks that somebody leaving a project has not begun."""
+def release_clean_tasks(
+    session: Session,
+    project_id: int,
+    person_id: int,
+) -> None:
+    """Make the tasks free that a person leaving a project has not begun."""
     own = select(Task).where(
-        Task.project_id == project_id, Task.person_id == person_id, Task.state == "clean"
+        Task.project_id == project_id,
+        Task.person_id == person_id,
+        Task.state == "clean",
     )
     for task in session.scalars(own):
         task.person_id = None
 
 
 def _select_free_tasks(project_id: int, person_id: int) -> Select[Task]:
-    """Select the tasks that a person could get, the next one first; some start from annotations of a file."""
+    """Select the tasks that a person could get, the next one first; some start from imported annotations."""
     same_picture = aliased(Task)
     annotators = (
         select(func.count(same_picture.person_id))

@@ -8,6 +8,10 @@ from typing import Annotated
 import typer
 
 from segarena.terminal.exit_codes import one_line_errors
+from segarena_studio.annotation.export_contents import ExportOptions
+from segarena_studio.annotation.project_export import export_project
+from segarena_studio.annotation.projects import find_project_named
+from segarena_studio.standalone import open_site_of_folder
 
 
 def export_drawings(
@@ -50,18 +54,9 @@ def export_drawings(
 
         segarena amodal export drawn --data photographs --to coco
 
-    Names what the format cannot represent. The server may keep running.
+    The command lists everything that the format cannot represent. The server may keep running.
     """
-    # Imported late, so that `segarena --help` does not load the server.
-    from segarena_server.requirements import check_installed
-
     with one_line_errors():
-        check_installed()
-        from segarena_studio.annotation.export_contents import ExportOptions
-        from segarena_studio.annotation.project_export import export_project as write
-        from segarena_studio.annotation.projects import find_project_named
-        from segarena_studio.standalone import open_site_of_folder
-
         wanted = ExportOptions(
             file_format=to,
             which=which,
@@ -73,7 +68,7 @@ def export_drawings(
         site = open_site_of_folder(data, db)
         with site.database.reading() as session:
             found = find_project_named(session, project)
-        for lost in write(site, found.id, out, wanted):
+        for lost in export_project(site, found.id, out, wanted):
             typer.echo(f"{to} cannot represent {lost}")
         typer.echo((out / "README.txt").read_text(encoding="utf-8").partition("\n")[0])
         typer.echo(f"written to {out}")

@@ -1,8 +1,8 @@
-"""Drafts: each save adds a revision, and never overwrites a revision that its window has not seen.
+"""Drafts: each save adds a revision, and never replaces a revision that the saving window has not seen.
 
-A save names the revision that it is based on. If another window has saved a newer one meanwhile,
-nothing is written and the newest draft is returned. Every save has an id of its own, so that a
-request sent twice counts once.
+A save states the revision that it is based on. If another window has saved a newer one in the
+meantime, nothing is written and the newest draft is returned. Every save has a unique id, so that a
+request that arrives twice counts once.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from segarena_studio.annotation.time_tracking import LogEntry, add_times
 from segarena_studio.orm_models import Decision, Draft, LogSegment, Task
 
 MOST_BYTES = 8 * 2**20
-"""Size limit of one save."""
+"""Maximum size of one save."""
 MOST_HISTORY_BYTES = 2 * 2**20
 RECENT = 16
-"""How many of the newest revisions are all kept."""
+"""Number of newest revisions that are all kept."""
 
 _CLIENT_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _Milliseconds = Annotated[float, msgspec.Meta(ge=0, le=1e9)]
@@ -37,13 +37,13 @@ class SaveRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     """A save sent by the editor.
 
     Attributes:
-        base: the revision that the drawing is based on; 0 before the first.
-        id: chosen by the editor, different for each save.
+        base: the revision on which the drawing is based; 0 before the first.
+        id: unique id that the editor chooses for each save.
         scene: the document.
         history: undo history of the editor; only the newest is kept.
-        log: actions since the last save that was answered.
-        time_ms: time with each region since then.
-        active_ms: the part of it during which the window was in front.
+        log: actions since the last acknowledged save.
+        time_ms: time spent on each region since then.
+        active_ms: the part of it during which the window was in the foreground.
     """
 
     base: Annotated[int, msgspec.Meta(ge=0)]
@@ -66,10 +66,10 @@ class NewestDraft(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_save(save: SaveRequest) -> Document:
-    """Validate a save and return its document; this is the slow part and needs no database.
+    """Validate a save and return its document; slow, but needs no database.
 
     Raises:
-        InvalidInput: invalid document, id or history.
+        InvalidInput: the document, id or history is invalid.
     """
     if not _CLIENT_ID.fullmatch(save.id):
         raise InvalidInput("id: expected 1 to 64 of A-Z, a-z, 0-9, _ and -")
@@ -81,22 +81,28 @@ def check_save(save: SaveRequest) -> Document:
 
 
 def save_draft(
-    session: Session, task: Task, save: SaveRequest, document: Document, now: float
+    session: Session,
+    task: Task,
+    save: SaveRequest,
+    document: Document,
+    now: float,
 ) -> int | None:
-    """Write a draft and return its revision; None when it is not based on the newest revision.
+    """Write a draft and return its revision; None if it is not based on the newest revision.
 
     Args:
-        session: writes.
+        session: write session.
         task: a task that the sender may change.
         save: the request.
         document: the result of `check_save`.
         now: current time.
     """
+    # A request may arrive twice if its first response was lost.
     known = session.scalar(
         select(Draft.revision).where(Draft.task_id == task.id, Draft.client_id == save.id)
     )
     if known is not None:
         return known
+    # Another window has saved in the meantime; overwriting would lose its drawing.
     if save.base != task.revision:
         return None
     add_revision(session, task, bytes(save.scene), document, now, client_id=save.id)
@@ -128,7 +134,11 @@ def add_revision(
         task.state = "in progress"
         session.add(
             Decision(
-                task_id=task.id, person_id=task.person_id, kind="begun", revision=0, made_at=now
+                task_id=task.id,
+                person_id=task.person_id,
+                kind="begun",
+                revision=0,
+                made_at=now,
             )
         )
     task.revision += 1
@@ -145,6 +155,7 @@ def add_revision(
             saved_at=now,
         )
     )
+    # Delete at most one: each new revision makes at most one superfluous.
     gone = delete(Draft).where(
         Draft.task_id == task.id, Draft.revision == pruned_revision(task.revision)
     )
@@ -152,22 +163,29 @@ def add_revision(
 
 
 def pruned_revision(newest: int) -> int:
-    """Return the revision that is pruned when `newest` arrives; below 1 there is none.
+    """Return the revision to prune when `newest` is added; a value below 1 means none.
 
-    Of the newest 16 all stay, of the 16 before them every second one, of the 32 before those every
-    fourth, and so on: revision n is pruned when it is 16 times as old as the largest power of two
-    that divides n.
+    All of the newest 16 revisions are kept, every second of the 16 before them, every fourth of the
+    32 before those, and so on: revision n is pruned when its age reaches 16 times the largest power
+    of two that divides n.
     """
-    return newest - RECENT * (newest & -newest)
+    # The largest power of two that divides a number is its lowest set bit.
+    lowest_bit = newest & -newest
+    return newest - RECENT * lowest_bit
 
 
 def read_newest_draft(session: Session, task: Task) -> NewestDraft:
-    """Return the newest draft of a task; before the first its scene is null."""
+    """Return the newest draft of a task; its scene is null before the first save."""
+    client_id = ""
+    scene = b"null"
+    # Revision 0 has no draft, because nothing was saved yet.
     draft = session.get(Draft, (task.id, task.revision)) if task.revision else None
-    scene = decompress_body(draft.scene) if draft else b"null"
+    if draft is not None:
+        client_id = draft.client_id
+        scene = decompress_body(draft.scene)
     return NewestDraft(
         revision=task.revision,
-        id=draft.client_id if draft else "",
+        id=client_id,
         scene=msgspec.Raw(scene),
         saved_at=task.saved_at,
         state=task.state,
@@ -175,9 +193,11 @@ def read_newest_draft(session: Session, task: Task) -> NewestDraft:
 
 
 def read_revision(
-    session: Session, task: Task, revision: int | None = None
+    session: Session,
+    task: Task,
+    revision: int | None = None,
 ) -> tuple[Document, bytes] | None:
-    """Return a revision of a task as document and text, by default the newest; None when missing."""
+    """Return a revision of a task as document and text, by default the newest; None if it is missing."""
     if revision is None:
         revision = task.revision
     draft = session.get(Draft, (task.id, revision))
@@ -188,7 +208,7 @@ def read_revision(
 
 
 def keep_revision(session: Session, access: TaskAccess) -> None:
-    """Keep the newest revision of a task forever, because a decision refers to it."""
+    """Protect the newest revision of a task from pruning, because a decision refers to it."""
     draft = session.get(Draft, (access.task.id, access.task.revision))
     if draft is not None:
         draft.is_kept = True
@@ -196,5 +216,6 @@ def keep_revision(session: Session, access: TaskAccess) -> None:
 
 def read_undo_history(session: Session, task: Task) -> bytes:
     """Return the undo history of the editor as JSON."""
-    packed: Any = session.scalar(select(Task.history).where(Task.id == task.id))
+    query = select(Task.history).where(Task.id == task.id)
+    packed: Any = session.scalar(query)
     return decompress_body(packed) if packed else b"null"

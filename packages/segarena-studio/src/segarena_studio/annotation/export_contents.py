@@ -21,7 +21,7 @@ CHOICES = {
     "finished": ("finished", "in review", "approved"),
     "begun": tuple(state for state in STATES if state != "clean"),
 }
-"""Which tasks are exported: approved by a reviewer, finished by annotators, or all that were begun.
+"""Exported tasks: those that a reviewer approved, those that annotators finished, or all that were begun.
 """
 
 
@@ -32,8 +32,8 @@ class ExportOptions:
     Attributes:
         file_format: one of `FORMATS`.
         which: one of `CHOICES`.
-        annotator: only drawings of this account; "" for all.
-        is_nameless: whether annotators are numbered instead of named.
+        annotator: export only drawings of this account; "" for all.
+        is_nameless: whether annotators are identified by numbers instead of names.
         with_photographs: whether to include the photographs.
     """
 
@@ -44,7 +44,7 @@ class ExportOptions:
     with_photographs: bool = False
 
     def check(self) -> None:
-        """Raise `InvalidInput` for an unknown format or choice."""
+        """Raise `InvalidInput` for an unknown format or choice of tasks."""
         if self.file_format not in FORMATS:
             raise InvalidInput(f"format {self.file_format!r}: expected one of {', '.join(FORMATS)}")
         if self.which not in CHOICES:
@@ -53,15 +53,15 @@ class ExportOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportedTask:
-    """A task of an export; it is sent to the process that writes the files.
+    """One task in an export, in a form that can be sent to the process that writes the files.
 
     Attributes:
         picture_id, picture, shape: number, name and (H, W) of the picture.
         sha256, bytes: hash and size of the photograph.
         annotator: name or number of the annotator in the export.
-        state: of the task.
+        state: state of the task.
         document: the drawing, compressed.
-        spent: milliseconds for each region, as JSON.
+        spent: milliseconds spent on each region, as JSON.
     """
 
     picture_id: int
@@ -112,12 +112,15 @@ class ExportContents:
 
 
 def collect_export(
-    session: Session, project: Project, wanted: ExportOptions, now: float
+    session: Session,
+    project: Project,
+    wanted: ExportOptions,
+    now: float,
 ) -> ExportContents:
     """Collect the contents of an export.
 
     Raises:
-        InvalidInput: unknown format or choice, or no task to export.
+        InvalidInput: the format or the choice of tasks is unknown, or there is no task to export.
     """
     wanted.check()
     drawn = tuple(_drawn(session, project, wanted))
@@ -125,10 +128,19 @@ def collect_export(
         raise InvalidInput(
             f"project {project.name}: expected tasks that are {wanted.which}, found none"
         )
-    return ExportContents(title=project.name, wanted=wanted, drawn=drawn, now=now)
+    return ExportContents(
+        title=project.name,
+        wanted=wanted,
+        drawn=drawn,
+        now=now,
+    )
 
 
-def _drawn(session: Session, project: Project, wanted: ExportOptions) -> Iterator[ExportedTask]:
+def _drawn(
+    session: Session,
+    project: Project,
+    wanted: ExportOptions,
+) -> Iterator[ExportedTask]:
     query = (
         select(Task, Picture, Draft.scene, Person.name)
         .join(Picture, Picture.id == Task.picture_id)
@@ -136,11 +148,14 @@ def _drawn(session: Session, project: Project, wanted: ExportOptions) -> Iterato
         .outerjoin(Person, Person.id == Task.person_id)
         .where(Task.project_id == project.id, Task.state.in_(CHOICES[wanted.which]))
         .order_by(Picture.name, Task.id)
+        # Stream the drawings, each of which may take megabytes.
         .execution_options(yield_per=50)
     )
     for task, picture, document, name in session.execute(query):
         if wanted.annotator and name != wanted.annotator:
             continue
+        # Use account numbers, which are stable across exports and have no meaning outside the
+        # studio.
         label = f"annotator {task.person_id}" if wanted.is_nameless else name or ""
         yield ExportedTask(
             picture_id=picture.id,

@@ -1,7 +1,7 @@
-"""Personal data of annotators: the copy that they can download, and deletion with their account.
+"""Personal data of annotators: the copy that they can download, and deletion together with their account.
 
-Drawings, comments, counts and sums of times stay with the project, under a number; the activity log
-and the undo history are deleted.
+When an account is deleted, its drawings, comments, counts and total times stay with the project,
+under a number; the activity log and the undo history are deleted.
 """
 
 from __future__ import annotations
@@ -81,9 +81,9 @@ def _tasks(session: Session, person_id: int) -> list[dict[str, Any]]:
 def files(site: Site, person_id: int) -> Iterator[tuple[str, bytes]]:
     """Yield the scenes that a person drew, each with its activity log."""
     with site.database.reading() as session:
-        numbers = list(
-            session.scalars(select(Task.id).where(Task.person_id == person_id, Task.revision > 0))
-        )
+        begun = select(Task.id).where(Task.person_id == person_id, Task.revision > 0)
+        numbers = list(session.scalars(begun))
+    # Yield one at a time, so that not all drawings are in memory at once.
     for number in numbers:
         with site.database.reading() as session:
             task = session.get_one(Task, number)
@@ -95,8 +95,13 @@ def files(site: Site, person_id: int) -> Iterator[tuple[str, bytes]]:
         yield f"{number}.json", msgspec.json.encode({"scene": scene, "log": log})
 
 
-def forget(session: Session, folder: DataFolder, person_id: int, now: float) -> None:
-    """Remove a person from all projects; a project without other members is deleted with its photographs.
+def forget(
+    session: Session,
+    folder: DataFolder,
+    person_id: int,
+    now: float,
+) -> None:
+    """Remove a person from all projects; delete projects without other members, including their photographs.
 
     Raises:
         InvalidInput: the person is the only lead of a project that has other members.
@@ -108,6 +113,7 @@ def forget(session: Session, folder: DataFolder, person_id: int, now: float) -> 
         others = select(func.count(Member.person_id)).where(
             Member.project_id == project.id, Member.person_id != person_id
         )
+        # Nobody could open a project without members.
         if not session.scalar(others):
             remove_project(session, folder, project)
             continue
@@ -131,4 +137,8 @@ def _columns(row: object, *names: str) -> dict[str, Any]:
     return {name: getattr(row, name) for name in names}
 
 
-KEPT = PersonalDataSource(about=about, files=files, forget=forget)
+KEPT = PersonalDataSource(
+    about=about,
+    files=files,
+    forget=forget,
+)

@@ -1,4 +1,4 @@
-"""Import of pictures from files, each in a transaction of its own, so that one bad file affects no other."""
+"""Import of pictures from files, one transaction per picture, so that a bad file does not affect the others."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_TOLD = 50
 
 
 class ImportResult(msgspec.Struct, kw_only=True):
-    """Result of an import: new and already known files, and reasons of rejected files, a line each."""
+    """Result of an import: new files, already known files, and one line per rejected file with the reason."""
 
     new: int = 0
     known: int = 0
@@ -37,7 +37,7 @@ def add_files(
     files: Iterable[tuple[str, bytes]],
     on_step: Callable[[int], object] = lambda _: None,
 ) -> ImportResult:
-    """Add pictures to a project, each in a transaction of its own.
+    """Add pictures to a project, one transaction per picture.
 
     Args:
         site: site of the project.
@@ -52,13 +52,18 @@ def add_files(
             added.new += is_new
             added.known += not is_new
         except InvalidInput as error:
+            # The page shows one line for each rejected file.
             if len(added.refused) < _MOST_TOLD:
                 added.refused.append(str(error))
         on_step(number)
     return added
 
 
-def add_folder(site: Site, project_id: int, folder: Path) -> ImportResult:
+def add_folder(
+    site: Site,
+    project_id: int,
+    folder: Path,
+) -> ImportResult:
     """Add the pictures in a folder and its subfolders, named by their path in the folder.
 
     Args:
@@ -67,7 +72,7 @@ def add_folder(site: Site, project_id: int, folder: Path) -> ImportResult:
         folder: folder of the pictures.
 
     Raises:
-        InvalidInput: no pictures found.
+        InvalidInput: the folder contains no pictures.
     """
     paths = list_image_files(folder)
     if not paths:
@@ -76,11 +81,14 @@ def add_folder(site: Site, project_id: int, folder: Path) -> ImportResult:
 
 
 def sync_folder(
-    site: Site, person_id: int, folder: Path, on_step: Callable[[int], object] = lambda _: None
+    site: Site,
+    person_id: int,
+    folder: Path,
+    on_step: Callable[[int], object] = lambda _: None,
 ) -> ImportResult:
-    """Bring the pictures of a folder into its project; the project is created when it does not exist.
+    """Add the new pictures of a folder to its project; create the project if it does not exist.
 
-    Pictures whose names are known are not read again. A folder without pictures gets no project.
+    Pictures with known names are not read again. A folder without pictures gets no project.
 
     Args:
         site: site of one person on this machine.
@@ -88,11 +96,12 @@ def sync_folder(
         folder: folder of the pictures.
         on_step: called with the number of files processed so far.
     """
-    paths = [
-        path
-        for path in list_image_files(folder)
-        if path.relative_to(folder).parts[0] != site.folder.path.name
-    ]
+    # The studio stores its own files, which include pictures, in a subfolder of the picture folder.
+    own = site.folder.path.name
+    paths: list[Path] = []
+    for path in list_image_files(folder):
+        if path.relative_to(folder).parts[0] != own:
+            paths.append(path)
     if not paths:
         return ImportResult()
     name = folder.resolve().name or "Pictures"
@@ -101,9 +110,13 @@ def sync_folder(
             select(Project).where(Project.name == name[:80]).order_by(Project.id)
         )
         project = project or create_project(
-            session, ProjectRules(name=name[:80], is_reviewed=False), person_id, site.now()
+            session,
+            ProjectRules(name=name[:80], is_reviewed=False),
+            person_id,
+            site.now(),
         )
-        known = set(session.scalars(select(Picture.name).where(Picture.project_id == project.id)))
+        names = select(Picture.name).where(Picture.project_id == project.id)
+        known = set(session.scalars(names))
     new = [path for path in paths if path.relative_to(folder).as_posix() not in known]
     added = add_files(site, project.id, _contents(folder, new), on_step)
     added.known += len(paths) - len(new)
@@ -111,12 +124,13 @@ def sync_folder(
 
 
 def check_folder(folder: Path, roots: Iterable[str]) -> Path:
-    """Return a folder named on a page, provided that it lies below a folder of the settings.
+    """Return a folder that was named on a page, if it is below a folder in the settings.
 
     Raises:
-        InvalidInput: it lies elsewhere or does not exist.
+        InvalidInput: the folder is elsewhere or does not exist.
     """
     named = [Path(root).resolve() for root in roots]
+    # Resolve links first: a link below an allowed folder may lead out of it.
     resolved = folder.resolve()
     is_below = any(resolved.is_relative_to(root) for root in named)
     if not (folder.is_absolute() and is_below and resolved.is_dir()):
@@ -132,12 +146,18 @@ def _contents(folder: Path, paths: Iterable[Path]) -> Iterator[tuple[str, bytes]
         name = path.relative_to(folder).as_posix()
         try:
             with path.open("rb") as file:
+                # Reading one byte more than allowed is enough to detect a file that is too large.
                 yield name, file.read(MOST_BYTES + 1)
         except OSError:
+            # Empty content is rejected by name later, like other files that are not pictures.
             yield name, b""
 
 
-def _keep(site: Site, project_id: int, checked: CheckedPicture) -> bool:
+def _keep(
+    site: Site,
+    project_id: int,
+    checked: CheckedPicture,
+) -> bool:
     with site.database.writing() as session:
         project = session.get(Project, project_id, with_for_update=True)
         if project is None:

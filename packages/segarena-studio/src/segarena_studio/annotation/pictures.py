@@ -1,7 +1,7 @@
-"""Pictures of a project: checked before decoding, stored upright in a form that browsers can show.
+"""Pictures of a project: validated before decoding, and stored upright in a format that browsers can show.
 
-The first bytes decide on the file type, and only the decoder of that type reads the file. The size
-in its header is checked against `segarena.files.limits` before decoding.
+The first bytes determine the file type, and only the decoder of that type reads the file. The size
+in the header is checked against `segarena.files.limits` before decoding.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ from segarena.files.hashes import sha256
 from segarena.files.images import IMAGE_SUFFIXES, read_image
 from segarena.files.safe_paths import safe_join
 from segarena.systems.scenes.files.label_png import encode_png
-from segarena_server.http import http_errors
-from segarena_server.http.middleware import LOG
+from segarena_server import http_errors
+from segarena_server.server_log import LOG
 from segarena_server.storage.content_store import ContentStore
 from segarena_studio.orm_models import Picture, Project, Task
 
 MOST_BYTES = 64 * 2**20
 """Size limit of one file."""
 THUMBNAIL_PX = 360
+# The sender chooses names and media types, so they prove nothing; rely on the first bytes.
 _BEGINNINGS = {
     b"\xff\xd8\xff": "image/jpeg",
     b"\x89PNG\r\n\x1a\n": "image/png",
@@ -42,21 +43,21 @@ _BEGINNINGS = {
     b"P5": "image/x-portable-anymap",
     b"P6": "image/x-portable-anymap",
 }
+# Types that every browser shows in the colours that `read_image` decodes, for plain RGB or grey
+# pictures. JPEG is the only type whose orientation tag all browsers follow.
 _SHOWN_AS_THEY_ARE = ("image/jpeg", "image/png", "image/webp")
-"""Types that every browser shows in the colours that `read_image` finds, when they are plain RGB or
-grey. Only for JPEG do all browsers follow the orientation tag.
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckedPicture:
-    """A file that was checked to be a picture.
+    """An uploaded file after validation as a picture.
 
     Attributes:
-        name: as stored.
-        content: the file as stored: unchanged, or as PNG where browsers would show it otherwise.
+        name: normalized name.
+        content: content to store: the unchanged file, or a PNG if browsers would show the file
+            differently.
         kind: media type of the content.
-        thumbnail: a JPEG of at most 360 pixels along a side.
+        thumbnail: a JPEG of at most 360 pixels per side.
         shape: (H, W), upright.
     """
 
@@ -71,18 +72,20 @@ def check_picture(name: str, content: bytes) -> CheckedPicture:
     """Check an uploaded file and prepare it for storage.
 
     Raises:
-        InvalidInput: invalid name, too large, not a picture, damaged, or more than one frame.
+        InvalidInput: the name is invalid, or the file is too large, damaged, not a picture, or has
+            more than one frame.
     """
     name = picture_name(name)
     if len(content) > MOST_BYTES:
         raise InvalidInput(
             f"{name}: expected at most {MOST_BYTES:,} bytes, got {len(content):,}; scale it down"
         )
-    kind = _kind(content)
+    kind = media_type(content)
     if not kind:
         raise InvalidInput(
             f"{name}: expected JPEG, PNG, WebP, TIFF, BMP or PNM, got something else; export it again"
         )
+    # Decoding validates the picture: a damaged one fails here and not in the editor.
     pixels = read_image(Path(name), data=content)
     if not _is_shown_as_it_is(content, kind):
         content = encode_png(pixels)
@@ -100,9 +103,10 @@ def picture_name(name: str) -> str:
     """Return the normalised name of a picture.
 
     Raises:
-        InvalidInput: the name leaves its folder, is not a plain name, or lacks the suffix of a
-            picture.
+        InvalidInput: the name points outside its folder, is not a plain name, or lacks the suffix
+            of a picture.
     """
+    # macOS decomposes accented letters; the same name must match across systems.
     name = unicodedata.normalize("NFC", name)
     try:
         safe_join(Path("pictures"), name)
@@ -118,13 +122,17 @@ def picture_name(name: str) -> str:
 
 
 def add_picture(
-    session: Session, project: Project, storage: ContentStore, checked: CheckedPicture, now: float
+    session: Session,
+    project: Project,
+    storage: ContentStore,
+    checked: CheckedPicture,
+    now: float,
 ) -> bool:
     """Add a picture and its tasks to a project; return False when it exists already.
 
     Raises:
-        InvalidInput: another picture has the name, or the name is a folder of another picture or
-            lies in one.
+        InvalidInput: another picture already has the name, or one name would be a folder of the
+            other.
         StoreError: the file cannot be stored.
     """
     _check_folders(session, project, checked.name)
@@ -158,16 +166,20 @@ def add_picture(
     return True
 
 
-def remove_picture(session: Session, storage: ContentStore, picture: Picture) -> None:
-    """Remove a picture that nobody has begun, with its tasks and the files that no other picture uses.
+def remove_picture(
+    session: Session,
+    storage: ContentStore,
+    picture: Picture,
+) -> None:
+    """Remove a picture that nobody has begun to annotate, with its tasks and its otherwise unused files.
 
     Raises:
-        Refusal: somebody has begun to annotate it.
+        Refusal: somebody has begun to annotate the picture.
     """
-    held = select(Task).where(Task.picture_id == picture.id).order_by(Task.id).with_for_update()
-    states = {
-        task.state for task in session.scalars(held.execution_options(populate_existing=True))
-    }
+    # Lock and read again: an annotator may begin at the same moment.
+    query = select(Task).where(Task.picture_id == picture.id).order_by(Task.id)
+    locked = query.with_for_update().execution_options(populate_existing=True)
+    states = {task.state for task in session.scalars(locked)}
     if states - {"clean"}:
         raise http_errors.conflict(
             "somebody has begun to annotate this picture, so it cannot be removed"
@@ -186,10 +198,14 @@ def list_files_of_project(session: Session, project_id: int) -> set[str]:
     return hashes
 
 
-def drop_unused(session: Session, storage: ContentStore, names: Iterable[str]) -> None:
-    """Delete those of some files that no picture uses, once the transaction is committed.
+def drop_unused(
+    session: Session,
+    storage: ContentStore,
+    names: Iterable[str],
+) -> None:
+    """Delete those files that no picture uses any more, after the transaction is committed.
 
-    Usage is looked up after the commit, so that a picture added at the same moment keeps its file.
+    Usage is checked after the commit, so that a picture added at the same moment keeps its file.
     """
     engine = session.get_bind()
     names = sorted(names)
@@ -202,27 +218,34 @@ def drop_unused(session: Session, storage: ContentStore, names: Iterable[str]) -
                     if not _is_used(after, name):
                         storage.drop(name)
         except (SQLAlchemyError, StoreError) as error:
-            # The commit stands; only unused files are left behind.
+            # The commit has succeeded; only unused files remain.
             LOG.warning("unused files could not be deleted: %s", error)
 
     event.listen(session, "after_commit", drop, once=True)
 
 
 def _is_used(session: Session, name: str) -> bool:
-    used = select(Picture.id).where((Picture.sha256 == name) | (Picture.thumbnail == name))
+    is_used = (Picture.sha256 == name) | (Picture.thumbnail == name)
+    used = select(Picture.id).where(is_used)
     return session.scalar(used.limit(1)) is not None
 
 
 def _lock_files(session: Session, names: Iterable[str]) -> None:
     """Lock files against adding and deleting until the transaction ends; SQLite has one writer anyway."""
     if session.get_bind().dialect.name == "postgresql":
+        # Lock in the same order in all transactions, so that no deadlock is possible.
         for name in sorted(names):
+            # Advisory lock ids have 64 bits; 15 hexadecimal digits have 60.
             lock_number = int(name[:15], 16)
             session.execute(select(func.pg_advisory_xact_lock(lock_number)))
 
 
-def _check_folders(session: Session, project: Project, name: str) -> None:
-    """Raise `InvalidInput` where one name is a folder of another: an export could not write both."""
+def _check_folders(
+    session: Session,
+    project: Project,
+    name: str,
+) -> None:
+    """Raise `InvalidInput` if one name is a folder of another: an export could not write both."""
     folders = [str(folder) for folder in PurePosixPath(name).parents][:-1]
     is_other = Picture.name.in_(folders) | Picture.name.startswith(f"{name}/", autoescape=True)
     other = session.scalar(
@@ -235,14 +258,19 @@ def _check_folders(session: Session, project: Project, name: str) -> None:
 
 
 def _place(seed: int, name: str) -> float:
-    """Return the position of a picture in the order of a project, 0 to 1, whenever it is added."""
+    """Return the position of a picture in the order of a project, 0 to 1, independent of other pictures."""
+    # Hash the name, so that pictures added later do not move the others.
     return int(sha256(f"{seed}:{name}")[:13], 16) / 16**13
 
 
-def _kind(content: bytes) -> str:
-    """Return the media type by the first bytes; "" for other files."""
-    kind = next((kind for start, kind in _BEGINNINGS.items() if content.startswith(start)), "")
-    return "" if kind == "image/webp" and content[8:12] != b"WEBP" else kind
+def media_type(content: bytes) -> str:
+    """Return the media type of a picture from its first 12 bytes or more; "" for other files."""
+    for start, kind in _BEGINNINGS.items():
+        if content.startswith(start):
+            # RIFF is a container format, which sound files use too.
+            is_other_riff = kind == "image/webp" and content[8:12] != b"WEBP"
+            return "" if is_other_riff else kind
+    return ""
 
 
 def _is_shown_as_it_is(content: bytes, kind: str) -> bool:

@@ -1,4 +1,4 @@
-"""Start of tasks from earlier annotations of a model or a person, in any format of `segarena amodal`."""
+"""Tasks that start from earlier annotations by a model or a person, in any format of `segarena amodal`."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import numpy as np
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
+from segarena.arrays.polygon_fill import Patch
+from segarena.arrays.polygon_points import Points
 from segarena.errors import DatasetError, InvalidInput
 from segarena.systems.scenes.files.formats import read_scenes
-from segarena.systems.scenes.model.polygon_fill import Patch
-from segarena.systems.scenes.model.polygons import Points
 from segarena.systems.scenes.model.rasters import amodal_patch
 from segarena.systems.scenes.model.scene import Region, Scene, SceneSet, make_scene
 from segarena_server.site import Site
@@ -25,10 +25,11 @@ from segarena_studio.annotation.drafts import add_revision
 from segarena_studio.annotation.scene_document import Document, encode_document, read_document
 from segarena_studio.orm_models import Picture, Task
 
+# Exact outlines of masks have a corner at every pixel, which would be impossible to edit.
 TOLERANCE_PX = 1.0
-"""Largest distance between a mask and its outline."""
+"""Maximum distance between a mask and its simplified outline."""
+# Minimum size of a mask component that becomes a region.
 _LEAST_AREA_PX = 20
-"""Minimum size of a piece of a mask that becomes a region."""
 _MOST_TOLD = 20
 
 
@@ -36,10 +37,10 @@ class StartResult(msgspec.Struct, kw_only=True):
     """Result of starting tasks from a file.
 
     Attributes:
-        tasks: tasks that start from it.
-        unknown: annotations of pictures that the project does not have.
-        left: annotations for which no clean task was left.
-        told: errors in the file, a line each.
+        tasks: number of tasks that were started.
+        unknown: number of annotations about pictures that the project does not have.
+        left: number of annotations for which no clean task was left.
+        told: errors in the file, one per line.
     """
 
     tasks: int = 0
@@ -49,11 +50,11 @@ class StartResult(msgspec.Struct, kw_only=True):
 
 
 def read_annotations(name: str, content: bytes) -> SceneSet:
-    """Read the scenes of an uploaded file that states the sizes of its images.
+    """Read the scenes of an uploaded file that contains the sizes of its images.
 
     Args:
-        name: file name, which distinguishes XML from JSON.
-        content: of the file.
+        name: file name, whose suffix distinguishes XML from JSON.
+        content: content of the file.
 
     Raises:
         InvalidInput: the file cannot be read, or its format is unknown.
@@ -67,19 +68,25 @@ def read_annotations(name: str, content: bytes) -> SceneSet:
         try:
             return read_scenes(path)
         except (InvalidInput, DatasetError) as error:
+            # The temporary path means nothing to the sender.
             raise InvalidInput(str(error).replace(str(path), name[:80])) from error
 
 
-def start_tasks(site: Site, project_id: int, scenes: SceneSet, annotator: str = "") -> StartResult:
-    """Start clean tasks from scenes, matched to pictures by file name, or by its stem.
+def start_tasks(
+    site: Site,
+    project_id: int,
+    scenes: SceneSet,
+    annotator: str = "",
+) -> StartResult:
+    """Start clean tasks from scenes, which are matched to pictures by file name or by file stem.
 
-    If several people annotated a picture, each clean task gets the scene of another one.
+    If several people annotated a picture, each clean task gets a different person's scene.
 
     Args:
         site: site of the project.
         project_id: number of the project.
         scenes: the annotations.
-        annotator: only scenes of this annotator; "" for all.
+        annotator: use only scenes of this annotator; "" uses all.
     """
     errors = [str(defect) for defect in scenes.defects if defect.severity == "error"]
     started = StartResult(told=errors[:_MOST_TOLD])
@@ -94,7 +101,7 @@ def start_tasks(site: Site, project_id: int, scenes: SceneSet, annotator: str = 
         if picture is None:
             started.unknown += 1
             continue
-        # Slow, therefore before the write transaction.
+        # Slow, so it runs before the write transaction.
         text = encode_document(masks_to_polygons(scene))
         drawn.append((picture.id, text, read_document(text)))
     with site.database.writing() as session:
@@ -110,10 +117,12 @@ def _begin(
     now: float,
 ) -> None:
     """Start clean tasks from documents of pictures, and count them."""
-    # Locked, because an annotator may save the first draft at the same time.
+    # Lock the tasks, because an annotator may save the first draft at the same time.
     query = (
         select(Task)
         .where(Task.project_id == project_id, Task.state == "clean")
+        # In descending order, because `pop` takes from the end and the first task must be started
+        # first.
         .order_by(Task.id.desc())
         .with_for_update(of=Task)
     )
@@ -130,7 +139,7 @@ def _begin(
 
 
 class _PictureIndex:
-    """Pictures of a project by the names that annotation files use."""
+    """Index of a project's pictures by the names that annotation files use."""
 
     def __init__(self, pictures: Sequence[Picture]) -> None:
         self._by_name = {picture.name: picture for picture in pictures}
@@ -138,13 +147,15 @@ class _PictureIndex:
         self._by_stem: dict[str, Picture] = {}
         for picture in pictures:
             stem = _stem(picture.name)
+            # A stem shared by two pictures identifies neither.
             if counts[stem] == 1:
                 self._by_stem[stem] = picture
 
     def find(self, scene: Scene) -> Picture | None:
-        """Return the picture of a scene; None when name or size do not match or the name is ambiguous."""
+        """Return the picture of a scene; None if name or size do not match or the name is ambiguous."""
         name = scene.image.file_name or scene.image.id
         picture = self._by_name.get(name) or self._by_stem.get(_stem(name))
+        # Annotations of a resized copy would not align with the objects.
         if picture is None or scene.shape != (picture.height, picture.width):
             return None
         return picture
@@ -168,16 +179,21 @@ def trace_mask(patch: Patch) -> list[Points]:
     """
     if not patch.mask.any():
         return []
-    # OpenCV follows pixel centres; on the doubled mask these lie next to the pixel corners, and round to them.
+    # OpenCV traces pixel centres; in the doubled mask these lie next to the pixel corners and round
+    # to them.
     padded = np.pad(patch.mask, 1)
-    doubled = np.repeat(np.repeat(padded, 2, axis=0), 2, axis=1).astype(np.uint8)
+    doubled_rows = np.repeat(padded, 2, axis=0)
+    doubled = np.repeat(doubled_rows, 2, axis=1).astype(np.uint8)
     borders, _ = cv2.findContours(doubled, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
     top = patch.window[0].start
     left = patch.window[1].start
     found: list[tuple[float, Points]] = []
     for border in borders:
-        corners = np.round((border.reshape(-1, 2) + 0.5) / 2 - 1).astype(np.float32)
-        slim = cv2.approxPolyDP(corners, TOLERANCE_PX, True).reshape(-1, 2)[:, ::-1]
+        # Convert back to pixels of the mask, without its one-pixel border.
+        halved = (border.reshape(-1, 2) + 0.5) / 2
+        corners = np.round(halved - 1).astype(np.float32)
+        simplified = cv2.approxPolyDP(corners, TOLERANCE_PX, True)
+        slim = simplified.reshape(-1, 2)[:, ::-1]
         size = float(cv2.contourArea(corners))
         if len(slim) >= 3 and size >= _LEAST_AREA_PX:
             found.append((size, np.add(slim, (top, left), dtype=np.float64)))
@@ -185,4 +201,5 @@ def trace_mask(patch: Patch) -> list[Points]:
 
 
 def _stem(name: str) -> str:
+    # PureWindowsPath accepts both separators: files may come from Windows.
     return PureWindowsPath(name).stem

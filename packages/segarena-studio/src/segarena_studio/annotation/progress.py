@@ -22,9 +22,10 @@ class AnnotatorWork:
     Attributes:
         person_id, name: the annotator; None for unassigned tasks.
         states: number of tasks in each state.
-        regions, points: in begun tasks; corners count once.
+        regions, points: number of regions and corners in begun tasks; shared corners count once.
         annotation_s: sum of gaps shorter than five seconds between actions.
-        total_s, active_s: time with regions, and the part of it with the window in front.
+        total_s, active_s: time spent on regions, and the part of it with the window in the
+            foreground.
         finished: number of finished tasks.
         finished_regions, finished_s: regions and annotation time of finished tasks.
     """
@@ -43,12 +44,12 @@ class AnnotatorWork:
 
     @property
     def per_region_s(self) -> float | None:
-        """Seconds for each region of finished tasks; None without any."""
+        """Seconds per region of finished tasks; None if there are none."""
         return self.finished_s / self.finished_regions if self.finished_regions else None
 
     @property
     def per_picture_s(self) -> float | None:
-        """Annotation seconds for each finished picture; None without any."""
+        """Annotation seconds per finished picture; None if there are none."""
         return self.finished_s / self.finished if self.finished else None
 
 
@@ -66,7 +67,7 @@ class _Sums(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PictureTasks:
-    """A picture with those of its tasks that the viewer may see."""
+    """A picture, with those of its tasks that the visitor may see."""
 
     picture: Picture
     tasks: tuple[Task, ...]
@@ -87,6 +88,7 @@ def count_tasks_by_state(session: Session, project_ids: Sequence[int]) -> dict[i
     """Return the number of tasks by state of several projects."""
     query = (
         select(Task.project_id, Task.state, func.count(Task.id))
+        # One query for all projects on the page.
         .where(Task.project_id.in_(project_ids))
         .group_by(Task.project_id, Task.state)
     )
@@ -97,15 +99,19 @@ def count_tasks_by_state(session: Session, project_ids: Sequence[int]) -> dict[i
 
 
 def measure_work(
-    session: Session, project: Project, *, since: float | None = None, until: float | None = None
+    session: Session,
+    project: Project,
+    *,
+    since: float | None = None,
+    until: float | None = None,
 ) -> list[AnnotatorWork]:
     """Return the work of each annotator in a project, most finished tasks first.
 
     Args:
-        session: reads.
+        session: read session.
         project: the project.
-        since: only tasks that were last saved at this time or later.
-        until: only tasks that were last saved before this time.
+        since: count only tasks that were last saved at this time or later.
+        until: count only tasks that were last saved before this time.
     """
     sums = [
         func.count(Task.id),
@@ -130,7 +136,7 @@ def measure_work(
         sums_in_state = _Sums(
             state=row[2],
             tasks=int(row[3]),
-            # PostgreSQL sums whole numbers as decimals.
+            # PostgreSQL returns sums of integers as decimals.
             regions=int(row[4]),
             points=int(row[5]),
             annotation_ms=row[6],
@@ -139,6 +145,7 @@ def measure_work(
         )
         sums_of.setdefault((row[0], row[1]), []).append(sums_in_state)
     work = [_work(person_id, name, rows) for (person_id, name), rows in sums_of.items()]
+    # Break ties by name, so that the page always has the same order.
     return sorted(work, key=lambda one: (-one.finished, one.name))
 
 
@@ -156,18 +163,19 @@ def list_pictures(
     """Return a page of pictures with their tasks in the order of the project, and the total count.
 
     Args:
-        session: reads.
+        session: read session.
         project: the project.
-        person_id: only tasks of this person; None shows all.
-        state: only pictures with a task in this state.
-        of_person: only pictures with a task of this person.
-        text: only pictures with this text in their name.
-        most: pictures on a page.
-        begin: pictures before the page.
+        person_id: return only tasks of this person; None returns all.
+        state: return only pictures with a task in this state.
+        of_person: return only pictures with a task of this person.
+        text: return only pictures with this text in their name.
+        most: number of pictures per page.
+        begin: number of pictures before the page.
     """
     query = _select_pictures(project.id, person_id, state, of_person, text)
     count = session.scalar(select(func.count()).select_from(query.subquery())) or 0
     page = query.order_by(Picture.place, Picture.id).limit(most).offset(begin)
+    # Two queries per page: a join would repeat each picture for each of its tasks.
     pictures = list(session.scalars(page))
     tasks: dict[int, list[Task]] = {}
     of_page = (
@@ -178,17 +186,24 @@ def list_pictures(
     for task in session.scalars(of_page.options(selectinload(Task.person))):
         if person_id is None or task.person_id == person_id:
             tasks.setdefault(task.picture_id, []).append(task)
-    return [
-        PictureTasks(picture=one, tasks=tuple(tasks.get(one.id, ()))) for one in pictures
-    ], count
+    shown: list[PictureTasks] = []
+    for picture in pictures:
+        own = tuple(tasks.get(picture.id, ()))
+        shown.append(PictureTasks(picture=picture, tasks=own))
+    return shown, count
 
 
-def find_next_review(session: Session, project: Project, person_id: int) -> Task | None:
-    """Return the task of another person that has waited longest for review; None if none waits."""
+def find_next_review(
+    session: Session,
+    project: Project,
+    person_id: int,
+) -> Task | None:
+    """Return the task of another person that has waited longest for review; None if no task is waiting."""
     waiting = (
         select(Task)
         .where(Task.project_id == project.id, Task.state == "finished")
-        # Not `!=`, which would leave out tasks without an annotator.
+        # `!=` would exclude tasks without an annotator, because comparisons with NULL are not true
+        # in SQL.
         .where(Task.person_id.is_distinct_from(person_id))
         .order_by(Task.finished_at, Task.id)
         .limit(1)
@@ -197,7 +212,11 @@ def find_next_review(session: Session, project: Project, person_id: int) -> Task
 
 
 def _select_pictures(
-    project_id: int, person_id: int | None, state: str, of_person: int | None, text: str
+    project_id: int,
+    person_id: int | None,
+    state: str,
+    of_person: int | None,
+    text: str,
 ) -> Select[Picture]:
     query = select(Picture).where(Picture.project_id == project_id)
     of_tasks = select(Task.picture_id).where(Task.project_id == project_id)
@@ -213,7 +232,11 @@ def _select_pictures(
     return query.where(Picture.id.in_(of_tasks)) if is_limited else query
 
 
-def _work(person_id: int | None, name: str, rows: Sequence[_Sums]) -> AnnotatorWork:
+def _work(
+    person_id: int | None,
+    name: str,
+    rows: Sequence[_Sums],
+) -> AnnotatorWork:
     finished = [row for row in rows if row.state in FINISHED]
     return AnnotatorWork(
         person_id=person_id,

@@ -1,7 +1,7 @@
 """Export of a project: all formats of `segarena amodal`, times and counts, optional photographs.
 
-Scenes that pass the checks of the studio pass `segarena amodal check`, and the statistics run on
-them.
+Scenes that pass the studio's checks also pass `segarena amodal check-annotations`, and its statistics can be
+computed on them.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import io
 import zipfile
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -22,7 +23,13 @@ from segarena.systems.scenes.model.scene import Scene, SceneSet
 from segarena_server.db.datetimes import utc_datetime
 from segarena_server.site import Site
 from segarena_server.storage.content_store import ContentStore
-from segarena_studio.annotation.export_contents import ExportContents, ExportOptions, collect_export
+from segarena_studio.annotation.export_contents import (
+    ExportContents,
+    ExportedTask,
+    ExportOptions,
+    collect_export,
+)
+from segarena_studio.annotation.exported_photographs import ExportedPhotograph, list_photographs
 from segarena_studio.annotation.time_tracking import read_region_times
 from segarena_studio.orm_models import Project
 
@@ -33,17 +40,24 @@ ENDINGS = {
     "rle": ".json",
     "csv": ".csv",
 }
-"""Suffixes of formats that are one file; the others are folders."""
+"""Suffixes of the formats that consist of a single file; other formats are folders."""
 
 TIMES = ("picture", "annotator", "state", "region", "name", "points", "total_s", "active_s")
 
 
+_FILE_MODE = 0o644
+
 StepContext = Callable[[str], AbstractContextManager[object]]
-"""Returns the context in which a step runs, from the description of the step."""
+"""Function that returns the context in which a step runs, from the description of the step."""
 
 
-def export_project(site: Site, project_id: int, out: Path, wanted: ExportOptions) -> list[str]:
-    """Write a folder with the drawings of a project; return what the format cannot represent.
+def export_project(
+    site: Site,
+    project_id: int,
+    out: Path,
+    wanted: ExportOptions,
+) -> list[str]:
+    """Write a folder with the drawings of a project; return a list of what the format cannot represent.
 
     OUT/scenes.json (or .csv, or scenes/)   the drawings
     OUT/times.csv                           points and seconds of each region
@@ -51,34 +65,38 @@ def export_project(site: Site, project_id: int, out: Path, wanted: ExportOptions
     OUT/README.txt                          a description of these files
 
     Raises:
-        InvalidInput: unknown format or choice, no drawings, or `out` is not empty.
+        InvalidInput: the format or the choice of tasks is unknown, there are no drawings, or `out`
+            is not empty.
         StoreError: the files cannot be written.
     """
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise InvalidInput(f"{out}: expected a new or empty folder; choose another one")
     with site.database.reading() as session:
         contents = collect_export(session, session.get_one(Project, project_id), wanted, site.now())
+    photographs = _photographs(contents, site.folder.photographs)
     with atomic_path(out) as part:
-        losses = _write(contents, part)
-        for name, one in contents.photographs.items():
-            write_atomic(part / "images" / name, site.folder.photographs.read(one.sha256))
+        losses = _write(contents, photographs, part)
+        for photograph in photographs:
+            content = photograph.read(site.folder.photographs)
+            write_atomic(part / "images" / photograph.name, content)
     return losses
 
 
 def export_archive(
     contents: ExportContents,
-    photographs: ContentStore,
+    storage: ContentStore,
     archive: Path,
     watch: StepContext = lambda _: nullcontext(),
 ) -> None:
-    """Write the same as a zip archive.
+    """Write the same content as a zip archive.
 
     Raises:
         StoreError: the archive cannot be written.
     """
+    photographs = _photographs(contents, storage)
     with TemporaryDirectory(prefix="segarena-") as scratch:
         folder = Path(scratch) / "export"
-        _write(contents, folder, watch)
+        _write(contents, photographs, folder, watch)
         with (
             atomic_path(archive) as part,
             zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as packed,
@@ -86,18 +104,47 @@ def export_archive(
             for path in sorted(folder.rglob("*")):
                 if path.is_file():
                     packed.write(path, path.relative_to(folder))
-            for number, (name, one) in enumerate(contents.photographs.items(), 1):
-                with watch(f"photograph {number} of {len(contents.photographs)}"):
-                    packed.write(
-                        photographs.fetch(one.sha256), f"images/{name}", zipfile.ZIP_STORED
-                    )
+            for number, photograph in enumerate(photographs, 1):
+                with watch(f"photograph {number} of {len(photographs)}"):
+                    _pack(photograph, storage, packed)
+
+
+def _photographs(contents: ExportContents, storage: ContentStore) -> list[ExportedPhotograph]:
+    if not contents.wanted.with_photographs:
+        return []
+    return list_photographs(contents.drawn, storage)
+
+
+def _pack(
+    photograph: ExportedPhotograph,
+    storage: ContentStore,
+    packed: zipfile.ZipFile,
+) -> None:
+    name = f"images/{photograph.name}"
+    # Photographs are already compressed.
+    if not photograph.is_turned:
+        packed.write(storage.fetch(photograph.sha256), name, zipfile.ZIP_STORED)
+        return
+    # A fixed time, so that an unchanged project gives an unchanged archive.
+    entry = zipfile.ZipInfo(name)
+    entry.external_attr = _FILE_MODE << 16
+    packed.writestr(entry, photograph.read(storage), zipfile.ZIP_STORED)
 
 
 def _write(
-    contents: ExportContents, folder: Path, watch: StepContext = lambda _: nullcontext()
+    contents: ExportContents,
+    photographs: Sequence[ExportedPhotograph],
+    folder: Path,
+    watch: StepContext = lambda _: nullcontext(),
 ) -> list[str]:
-    """Write everything but the photographs; return what the format cannot represent."""
+    """Write everything except the photographs; return a list of what the format cannot represent."""
     file_format = contents.wanted.file_format
+    # The drawings must name the photographs as they are next to them.
+    names = {photograph.picture: photograph.name for photograph in photographs}
+    drawn: list[ExportedTask] = []
+    for task in contents.drawn:
+        drawn.append(replace(task, picture=names.get(task.picture, task.picture)))
+    contents = replace(contents, drawn=tuple(drawn))
     scenes: list[Scene] = []
     for number, task in enumerate(contents.drawn, 1):
         with watch(f"drawing {number} of {len(contents.drawn)}"):
@@ -107,19 +154,21 @@ def _write(
     folder.mkdir(parents=True)
     write_scenes(scene_set, folder / f"scenes{ENDINGS.get(file_format, '')}", file_format)
     write_atomic(folder / "times.csv", _times_csv(contents, scenes))
-    write_atomic(folder / "README.txt", _readme(contents, scenes, losses))
+    write_atomic(folder / "README.txt", _readme(contents, scenes, losses, photographs))
     return losses
 
 
 def _times_csv(contents: ExportContents, scenes: Sequence[Scene]) -> str:
-    """Return the times of each region as CSV; deleted regions share one row per task."""
+    """Return the times of each region as CSV; all deleted regions of a task share one row."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(TIMES)
     for task, scene in zip(contents.drawn, scenes, strict=True):
         times = read_region_times(task.spent)
+        # People choose these names, and a spreadsheet would evaluate a name that begins with "=".
         head = (escape_formula(task.picture), escape_formula(task.annotator), task.state)
         for region in scene.regions:
+            # The remaining times belong to deleted regions.
             time = times.pop(region.id, None)
             points = sum(len(ring) for ring in region.rings)
             seconds = (f"{time.total_s:.1f}", f"{time.active_s:.1f}") if time else ("", "")
@@ -132,7 +181,12 @@ def _times_csv(contents: ExportContents, scenes: Sequence[Scene]) -> str:
     return text.getvalue()
 
 
-def _readme(contents: ExportContents, scenes: Sequence[Scene], losses: Sequence[str]) -> str:
+def _readme(
+    contents: ExportContents,
+    scenes: Sequence[Scene],
+    losses: Sequence[str],
+    photographs: Sequence[ExportedPhotograph],
+) -> str:
     wanted = contents.wanted
     images = len({task.picture_id for task in contents.drawn})
     regions = sum(len(scene.regions) for scene in scenes)
@@ -142,14 +196,22 @@ def _readme(contents: ExportContents, scenes: Sequence[Scene], losses: Sequence[
         f"{utc_datetime(contents.now):%Y-%m-%d %H:%M} UTC.",
         "",
         f"{file_name}: {FORMATS[wanted.file_format].title}.",
-        "times.csv: points and seconds of each region; active is with the window in front.",
+        "times.csv: points and seconds of each region; active is the part during which the window was in front.",
     ]
     if wanted.with_photographs:
-        lines.append("images/: the photographs.")
+        lines.append(
+            "images/: the photographs, upright; those that EXIF rotated, and those that browsers cannot show, are PNG."
+        )
+    lines.append(
+        "All coordinates are those of upright photographs, rotated by their EXIF orientation."
+    )
+    for photograph in photographs:
+        if photograph.name != photograph.picture:
+            lines.append(f"images/{photograph.name} was {photograph.picture} in the project.")
     lines += [f"The format cannot represent {loss}." for loss in losses]
     lines += [
         "",
-        "Regions are cut at the frame of their picture. Check with: segarena amodal check scenes.json",
+        "Regions are cut at the frame of their picture. Check with: segarena amodal check-annotations scenes.json",
         "",
     ]
     return "\n".join(lines)

@@ -19,7 +19,7 @@ from segarena_studio.annotation.pictures import drop_unused, list_files_of_proje
 from segarena_studio.orm_models import MEMBER_ROLES, Member, Picture, Project, Task
 
 MOST_ANNOTATORS = 20
-"""Limit of annotators of one picture."""
+"""Maximum number of annotators per picture."""
 MOST_LABELS = 1000
 _LONGEST_LABEL = 200
 _LONGEST_GUIDE = 10_000
@@ -29,15 +29,15 @@ class ProjectRules(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of a project that its lead chooses.
 
     Attributes:
-        name: of the project.
+        name: name of the project.
         guide: instructions for annotators.
         labels: names that the editor suggests.
-        segmenters: segmenters that answer prompts in the editor; empty for all that the server
-            offers.
-        annotators: number of annotators of each picture.
+        segmenters: segmenters that answer prompts in the editor; empty to allow all segmenters of
+            the server.
+        annotators: number of annotators per picture.
         is_free: whether annotators request the next task; otherwise a lead assigns tasks.
         is_reviewed: whether finished tasks wait for a reviewer.
-        seed: decides on order and assignment; None draws one.
+        seed: determines order and assignment; None chooses a random seed.
     """
 
     name: str
@@ -50,38 +50,66 @@ class ProjectRules(msgspec.Struct, frozen=True, kw_only=True):
     seed: int | None = None
 
 
-def create_project(session: Session, rules: ProjectRules, person_id: int, now: float) -> Project:
+def create_project(
+    session: Session,
+    rules: ProjectRules,
+    person_id: int,
+    now: float,
+) -> Project:
     """Create a project without pictures; its creator becomes the lead.
 
     Raises:
-        InvalidInput: invalid settings.
+        InvalidInput: a setting is invalid.
     """
+    # Each project has its own seed, so that orders differ between projects.
     seed = secrets.randbelow(2**31) if rules.seed is None else rules.seed
-    project = Project(seed=seed, made_at=now, name="", annotators=rules.annotators)
+    project = Project(
+        seed=seed,
+        made_at=now,
+        name="",
+        annotators=rules.annotators,
+    )
     _apply(project, rules)
     session.add(project)
     session.flush()
-    session.add(Member(project_id=project.id, person_id=person_id, role="lead", made_at=now))
+    session.add(
+        Member(
+            project_id=project.id,
+            person_id=person_id,
+            role="lead",
+            made_at=now,
+        )
+    )
     session.flush()
     return project
 
 
-def change_project(session: Session, project: Project, rules: ProjectRules) -> None:
-    """Change the settings; the seed stays. With more annotators each picture gets further tasks.
+def change_project(
+    session: Session,
+    project: Project,
+    rules: ProjectRules,
+) -> None:
+    """Change the settings, except for the seed. If the number of annotators grows, each picture gets more tasks.
 
     Raises:
-        InvalidInput: invalid settings, or fewer annotators than some picture has already.
+        InvalidInput: a setting is invalid, or the number of annotators is below that of a picture.
     """
     _apply(project, rules)
     if rules.annotators != project.annotators:
         _change_annotators(session, project, rules.annotators)
 
 
-def remove_project(session: Session, folder: DataFolder, project: Project) -> None:
+def remove_project(
+    session: Session,
+    folder: DataFolder,
+    project: Project,
+) -> None:
     """Delete a project with its drawings, its exports, and the photographs that no other project uses."""
     photographs = list_files_of_project(session, project.id)
+    # List them before the deletion: afterwards it is unknown which files the project used.
     drop_unused(session, folder.photographs, photographs)
     drop_exports(session, folder.exports, project.id)
+    # The database deletes dependent rows itself, which is faster than deleting them one by one.
     session.connection().execute(delete(Project).where(Project.id == project.id))
 
 
@@ -110,7 +138,7 @@ def read_segmenters(project: Project) -> tuple[str, ...]:
 
 
 def list_projects_of(session: Session, person_id: int) -> list[tuple[Project, str]]:
-    """Return the projects of a person with the person's role, newest first."""
+    """Return a person's projects with the person's role in each, newest first."""
     query = (
         select(Project, Member.role)
         .join(Member, Member.project_id == Project.id)
@@ -121,12 +149,13 @@ def list_projects_of(session: Session, person_id: int) -> list[tuple[Project, st
 
 
 def find_project_named(session: Session, name: str) -> Project:
-    """Return the project of a name or number; for "" the only one.
+    """Find a project by name or number; "" finds the only project.
 
     Raises:
-        InvalidInput: no such project, or several.
+        InvalidInput: no project matches, or several do.
     """
     known = list(session.scalars(select(Project).order_by(Project.id)))
+    # Without a name every project matches, which is enough if there is only one.
     found = [one for one in known if name in ("", one.name, str(one.id))]
     if len(found) != 1:
         listed = ", ".join(f"{one.id} ({one.name})" for one in known) or "none"
@@ -146,12 +175,18 @@ def list_members(session: Session, project: Project) -> list[tuple[Person, str]]
     return sorted(members, key=lambda member: -MEMBER_ROLES.index(member[1]))
 
 
-def set_member(session: Session, project: Project, name: str, role: str, now: float) -> None:
+def set_member(
+    session: Session,
+    project: Project,
+    name: str,
+    role: str,
+    now: float,
+) -> None:
     """Add a member by the name of the account, or change a member's role.
 
     Raises:
-        InvalidInput: unknown account or role, an account that may not annotate, or no lead would
-            remain.
+        InvalidInput: the account or role is unknown, the account may not annotate, or no lead
+            would remain.
     """
     if role not in MEMBER_ROLES:
         raise InvalidInput(f"role: expected {', '.join(MEMBER_ROLES)}")
@@ -166,14 +201,25 @@ def set_member(session: Session, project: Project, name: str, role: str, now: fl
         )
     member = session.get(Member, (project.id, person.id))
     if member is None:
-        session.add(Member(project_id=project.id, person_id=person.id, role=role, made_at=now))
+        session.add(
+            Member(
+                project_id=project.id,
+                person_id=person.id,
+                role=role,
+                made_at=now,
+            )
+        )
         return
     if role != "lead":
         _keep_one_lead(session, project, person.id)
     member.role = role
 
 
-def remove_member(session: Session, project: Project, person_id: int) -> None:
+def remove_member(
+    session: Session,
+    project: Project,
+    person_id: int,
+) -> None:
     """Remove a member; tasks that they have not begun become free, and their drawings stay.
 
     Raises:
@@ -186,7 +232,11 @@ def remove_member(session: Session, project: Project, person_id: int) -> None:
         release_clean_tasks(session, project.id, person_id)
 
 
-def _keep_one_lead(session: Session, project: Project, person_id: int) -> None:
+def _keep_one_lead(
+    session: Session,
+    project: Project,
+    person_id: int,
+) -> None:
     """Raise `InvalidInput` if this person is the only lead."""
     query = (
         select(Member.person_id).where(Member.project_id == project.id).where(Member.role == "lead")
@@ -211,6 +261,7 @@ def _apply(project: Project, rules: ProjectRules) -> None:
     if rules.seed is not None and not 0 <= rules.seed < 2**31:
         raise InvalidInput(f"seed: expected 0 to {2**31 - 1}")
     stripped = [" ".join(label.split()) for label in rules.labels]
+    # Without duplicates, in the lead's order.
     labels = tuple(dict.fromkeys(label for label in stripped if label))
     if len(labels) > MOST_LABELS or any(len(label) > _LONGEST_LABEL for label in labels):
         raise InvalidInput(
@@ -224,7 +275,11 @@ def _apply(project: Project, rules: ProjectRules) -> None:
     project.is_reviewed = rules.is_reviewed
 
 
-def _change_annotators(session: Session, project: Project, annotators: int) -> None:
+def _change_annotators(
+    session: Session,
+    project: Project,
+    annotators: int,
+) -> None:
     """Add tasks for further annotators of each picture, or remove surplus unassigned tasks."""
     query = (
         select(Picture.id, func.count(Task.id), func.count(Task.person_id))
@@ -233,6 +288,7 @@ def _change_annotators(session: Session, project: Project, annotators: int) -> N
         .group_by(Picture.id)
     )
     rows = session.execute(query).all()
+    # A change of settings never deletes people's drawings.
     most = max((assigned for _, _, assigned in rows), default=0)
     if most > annotators:
         raise InvalidInput(
@@ -247,9 +303,15 @@ def _change_annotators(session: Session, project: Project, annotators: int) -> N
     project.annotators = annotators
 
 
-def _drop_free(session: Session, project: Project, surplus: dict[int, int]) -> None:
+def _drop_free(
+    session: Session,
+    project: Project,
+    surplus: dict[int, int],
+) -> None:
     free = select(Task).where(
-        Task.project_id == project.id, Task.person_id.is_(None), Task.state == "clean"
+        Task.project_id == project.id,
+        Task.person_id.is_(None),
+        Task.state == "clean",
     )
     for task in session.scalars(free):
         if surplus[task.picture_id] > 0:

@@ -5,7 +5,7 @@ clean -> in progress -> finished -> in review -> approved
                 +------ returned <------+------------+
 
 The annotator may reopen a finished task until a reviewer takes it. In a project without review,
-finished tasks stay finished.
+finished tasks remain finished.
 """
 
 from __future__ import annotations
@@ -14,18 +14,22 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from segarena.errors import InvalidInput
-from segarena_server.http import http_errors
+from segarena_server import http_errors
 from segarena_studio.annotation.access import OPEN_STATES, TaskAccess
 from segarena_studio.annotation.drafts import keep_revision
 from segarena_studio.orm_models import Comment, Decision, Picture, Task
 
 MOST_CHARACTERS = 2000
-"""Limit of one comment."""
+"""Maximum length of a comment."""
 MOST_COMMENTS = 500
-"""Limit of one task."""
+"""Maximum number of comments per task."""
 
 
-def finish_task(session: Session, access: TaskAccess, now: float) -> None:
+def finish_task(
+    session: Session,
+    access: TaskAccess,
+    now: float,
+) -> None:
     """Mark a task as finished.
 
     Raises:
@@ -33,12 +37,18 @@ def finish_task(session: Session, access: TaskAccess, now: float) -> None:
     """
     if not access.is_open:
         raise http_errors.conflict(f"this task is {access.task.state}; reopen it first")
+    # The timestamp determines the order of the review queue.
     access.task.finished_at = now
     _decide(session, access, "finished", "finished", access.task.person_id, now)
 
 
-def take_for_review(session: Session, access: TaskAccess, person_id: int, now: float) -> None:
-    """Take a finished task for review, which locks it for its annotator; another reviewer may take it over."""
+def take_for_review(
+    session: Session,
+    access: TaskAccess,
+    person_id: int,
+    now: float,
+) -> None:
+    """Take a finished task for review, which locks it for its annotator; other reviewers may take it over."""
     _check_reviewer(access)
     if access.task.state == "finished":
         access.task.reviewer_id = person_id
@@ -46,7 +56,11 @@ def take_for_review(session: Session, access: TaskAccess, person_id: int, now: f
 
 
 def approve_task(
-    session: Session, access: TaskAccess, person_id: int, text: str, now: float
+    session: Session,
+    access: TaskAccess,
+    person_id: int,
+    text: str,
+    now: float,
 ) -> None:
     """Approve a task.
 
@@ -59,13 +73,17 @@ def approve_task(
 
 
 def return_task(
-    session: Session, access: TaskAccess, person_id: int, text: str, now: float
+    session: Session,
+    access: TaskAccess,
+    person_id: int,
+    text: str,
+    now: float,
 ) -> None:
-    """Return a task to its annotator with a reason: a text, or unresolved comments.
+    """Return a task to its annotator with a reason: a message, or unresolved comments.
 
     Raises:
         Refusal: the task is not finished, or the person may not review it.
-        InvalidInput: neither text nor an unresolved comment.
+        InvalidInput: there is neither a text nor an unresolved comment.
     """
     _check_judged(access)
     comments = list_comments(session, access.task)
@@ -77,17 +95,22 @@ def return_task(
 
 
 def reopen_task(
-    session: Session, access: TaskAccess, person_id: int, text: str, now: float
+    session: Session,
+    access: TaskAccess,
+    person_id: int,
+    text: str,
+    now: float,
 ) -> None:
     """Reopen a task: the annotator may do so before the review, a reviewer at any time.
 
     Raises:
-        Refusal: the task is open already; or it is in review or the project is closed, and the
+        Refusal: the task is already open; or it is in review or the project is closed, and the
             person is not a reviewer.
     """
     state = access.task.state
     if state in OPEN_STATES:
         raise http_errors.conflict(f"this task is {state} and already open")
+    # Once a reviewer has taken the task, the drawing must not change while they look at it.
     if state == "finished" and access.is_own and access.project.state == "open":
         _decide(session, access, "reopened", "in progress", person_id, now, text)
     elif access.may_review:
@@ -108,11 +131,12 @@ def add_comment(
     """Add a comment, at a position or about the whole picture, on one's own task or as a reviewer.
 
     Raises:
-        InvalidInput: empty or too long, a position outside the picture, or too many comments.
+        InvalidInput: the comment is empty or too long, its position is outside the picture, or the
+            task has too many comments.
     """
     text = clean_text(text)
     if not text:
-        raise InvalidInput("expected a comment, got an empty text")
+        raise InvalidInput("expected a comment, got an empty one")
     if at is not None and not _is_inside(at, access.picture):
         raise InvalidInput("expected a position inside the picture")
     if len(list_comments(session, access.task)) >= MOST_COMMENTS:
@@ -134,7 +158,12 @@ def add_comment(
 
 
 def resolve_comment(
-    session: Session, access: TaskAccess, comment_id: int, *, is_done: bool, now: float
+    session: Session,
+    access: TaskAccess,
+    comment_id: int,
+    *,
+    is_done: bool,
+    now: float,
 ) -> None:
     """Mark a comment as resolved, or as unresolved again.
 
@@ -149,16 +178,14 @@ def resolve_comment(
 
 def list_comments(session: Session, task: Task) -> list[Comment]:
     """Return the comments on a task, oldest first."""
-    return list(
-        session.scalars(select(Comment).where(Comment.task_id == task.id).order_by(Comment.id))
-    )
+    query = select(Comment).where(Comment.task_id == task.id).order_by(Comment.id)
+    return list(session.scalars(query))
 
 
 def list_decisions(session: Session, task: Task) -> list[Decision]:
     """Return the decisions about a task, oldest first."""
-    return list(
-        session.scalars(select(Decision).where(Decision.task_id == task.id).order_by(Decision.id))
-    )
+    query = select(Decision).where(Decision.task_id == task.id).order_by(Decision.id)
+    return list(session.scalars(query))
 
 
 def find_last_return(session: Session, task: Task) -> Decision | None:
@@ -173,7 +200,7 @@ def clean_text(text: str) -> str:
     """Strip a comment.
 
     Raises:
-        InvalidInput: too long.
+        InvalidInput: the text is too long.
     """
     text = text.strip()
     if len(text) > MOST_CHARACTERS:
@@ -209,6 +236,7 @@ def _decide(
     text: str = "",
 ) -> None:
     access.task.state = state
+    # The decision refers to this revision, so later saves must not prune it.
     keep_revision(session, access)
     session.add(
         Decision(

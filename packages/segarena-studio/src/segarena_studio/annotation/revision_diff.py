@@ -1,4 +1,4 @@
-"""Differences between two revisions of a scene, for a reviewer who returned the first."""
+"""Differences between two revisions of a scene, for reviewers who returned the earlier one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def list_changes(before: Document, after: Document) -> list[Change]:
             continue
         differences = list(_differences(before, known[region.id], after, region))
         if region.id in moved:
-            differences.append("moved in the order")
+            differences.append("moved in the depth order")
         if differences:
             changes.append(Change(region.id, region.name, ", ".join(differences)))
     for region in before.regions:
@@ -39,18 +39,25 @@ def list_changes(before: Document, after: Document) -> list[Change]:
 
 
 def _differences(
-    before: Document, old: DrawnRegion, after: Document, new: DrawnRegion
+    before: Document,
+    old: DrawnRegion,
+    after: Document,
+    new: DrawnRegion,
 ) -> Iterator[str]:
-    if [before.points[at] for at in old.ring] != [after.points[at] for at in new.ring]:
+    # Compare coordinates, because point indices may differ between revisions.
+    old_outline = [before.points[at] for at in old.ring]
+    new_outline = [after.points[at] for at in new.ring]
+    if old_outline != new_outline:
         yield "outline"
     if old.name != new.name:
         yield f"was named {old.name!r}" if old.name else "named"
+    # None and False are equivalent here.
     if bool(old.is_stuff) != bool(new.is_stuff):
         yield "now stuff" if new.is_stuff else "now a thing"
 
 
 def _moved(before: list[str], after: list[str]) -> set[str]:
-    """Return the smallest set of regions that must have moved: all but a longest increasing subsequence."""
+    """Return a smallest set of regions that must have moved: all except a longest increasing subsequence."""
     position = {region: number for number, region in enumerate(before)}
     # For each region: the length of the longest ordered chain that ends there, and its predecessor.
     chains: list[tuple[int, int]] = []
@@ -61,6 +68,7 @@ def _moved(before: list[str], after: list[str]) -> set[str]:
             if is_ordered:
                 length, predecessor = max((length, predecessor), (chains[earlier][0], earlier))
         chains.append((length + 1, predecessor))
+    # Trace back from the end of a longest chain; -1 marks the position before its start.
     at = max(range(len(chains)), key=lambda number: chains[number][0], default=-1)
     unmoved: set[str] = set()
     while at >= 0:

@@ -1,8 +1,8 @@
-"""Checks before a scene is finished: errors, which must be corrected, and remarks, which may stay.
+"""Checks before a scene can be finished: faults, which must be corrected, and remarks, which may remain.
 
-These are the rules of the paper's tool, in pixels of the picture, and the checks of `segarena
-amodal check` that need only one drawing: a scene that passes here passes there. An error of that
-command is a fault here, a warning or a note a remark.
+The checks comprise the rules of the paper's tool, in pixels of the picture, and the checks of
+`segarena amodal check-annotations` that need only one drawing, so a scene that passes here also passes there.
+An error of that command is a fault here; a warning or a note is a remark.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from dataclasses import replace
 
 import msgspec
 
+from segarena.arrays.polygon_fill import fill_polygons
 from segarena.systems.scenes.checks.quality import QualityLimits, check_scene
+from segarena.systems.scenes.model.check_memory import CheckMemory
 from segarena.systems.scenes.model.defects import Defect
-from segarena.systems.scenes.model.polygon_fill import fill_polygons
+from segarena.systems.scenes.model.rasters import Rasters
 from segarena.systems.scenes.model.scene import Scene
 from segarena_studio.annotation.scene_document import Document, document_to_scene
 from segarena_studio.orm_models import Picture
@@ -25,7 +27,7 @@ _OTHER_RULE = (
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """One problem: what was expected, what was found, what to do.
+    """One problem: what was expected, what was found, and what to do.
 
     Attributes:
         kind: identifier of the check.
@@ -41,20 +43,30 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CheckResult(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of the checks: `faults` keep a scene from being finished, `remarks` do not."""
+    """Result of the checks: `faults` prevent a scene from being finished, `remarks` do not."""
 
     faults: tuple[Finding, ...] = ()
     remarks: tuple[Finding, ...] = ()
 
 
-def check_document(document: Document, picture: Picture) -> CheckResult:
-    """Check a document of a picture; regions are listed in depth order."""
+def check_document(
+    document: Document,
+    picture: Picture,
+    *,
+    rasters: Rasters | None = None,
+    memory: CheckMemory | None = None,
+) -> CheckResult:
+    """Check a document of a picture; regions are listed in depth order.
+
+    Pass `rasters` if the document has been rasterized already, and the `memory` of an earlier check
+    of the same picture to check only what has changed.
+    """
     scene = document_to_scene(document, name=picture.name, shape=(picture.height, picture.width))
     faults: list[Finding] = []
     remarks: list[Finding] = []
     if document.open:
         faults.append(_unclosed_outline(document))
-    for defect in check_scene(scene):
+    for defect in check_scene(scene, rasters=rasters, memory=memory):
         finding = _finding(document, _with_editor_count(scene, defect))
         if defect.severity == "error":
             faults.append(finding)
@@ -65,13 +77,16 @@ def check_document(document: Document, picture: Picture) -> CheckResult:
 
 def _unclosed_outline(document: Document) -> Finding:
     first = document.open[0]
+    # The unfinished ring is not validated with the others.
     at = document.points[first] if first < len(document.points) else None
-    text = "expected every outline closed, got one that is being drawn; close it or remove it"
+    text = (
+        "expected all outlines to be closed, got one that is still being drawn; close or remove it"
+    )
     return Finding(kind="open", message=text, at=at)
 
 
 def _with_editor_count(scene: Scene, defect: Defect) -> Defect:
-    """Add the editor's pixel count to a "region too small" defect, where that count is large enough.
+    """Add the editor's pixel count to a "region too small" defect if that count is large enough.
 
     Exports are filled by COCO's rule, while the editor counts pixels whose centres are inside; the
     two differ by a few pixels along the border.
@@ -87,7 +102,7 @@ def _with_editor_count(scene: Scene, defect: Defect) -> Defect:
 
 
 def _finding(document: Document, defect: Defect) -> Finding:
-    """Describe a defect for people: regions by their position in the order and their name."""
+    """Describe a defect to annotators, with regions identified by their depth position and name."""
     at = None if defect.place is None else (defect.place[1], defect.place[0])
     message = defect.message
     for position, region in enumerate(document.regions, 1):
@@ -96,7 +111,12 @@ def _finding(document: Document, defect: Defect) -> Finding:
         label = f"region {position}"
         if region.name.strip():
             label += f" ({region.name})"
-        # A function as replacement, so that a backslash in a name stays as it is.
+        # Pass a function as replacement, so that backslashes in a name are not interpreted.
         pattern = rf"\bregion {re.escape(region.id)}\b"
         message = re.sub(pattern, lambda _, label=label: label, message)
-    return Finding(kind=defect.kind, message=message, regions=defect.regions, at=at)
+    return Finding(
+        kind=defect.kind,
+        message=message,
+        regions=defect.regions,
+        at=at,
+    )

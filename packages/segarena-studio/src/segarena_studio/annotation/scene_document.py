@@ -1,9 +1,9 @@
-"""The scene document of the editor: validated on arrival, stored unchanged, converted to a `Scene`.
+"""Scene document of the editor: validated on arrival, stored unchanged, and converted to a `Scene`.
 
 `{"version": 1, "points": [[x, y], ...], "regions": [{"id", "ring", "name", "is_stuff", ...}, ...],
 "next_id": 8}`, regions front to back. Coordinates are (x, y) in pixels of the displayed picture and
-may lie outside of it; a point that two rings refer to is one shared vertex. Other fields of the
-editor stay in the document.
+may lie outside it; a point that two rings reference is one shared vertex. Additional fields of the
+editor are preserved.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from segarena.arrays.polygon_points import Points
 from segarena.errors import InvalidInput
-from segarena.systems.scenes.model.polygons import Points, clip_to_frame, without_repeats
+from segarena.systems.scenes.model.polygons import clip_to_frame, without_repeats
 from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene, make_scene
 
 MOST_BYTES = 4 * 2**20
@@ -24,7 +25,7 @@ MOST_REGIONS = 2000
 MOST_POINTS = 100_000
 """Limit of one document; scenes of the papers have some dozens of regions and a few thousand points."""
 DECIMALS = 2
-"""Decimals of exported coordinates; where two regions are cut at the frame, both get the same corner."""
+"""Decimals of exported coordinates: two regions that are clipped at the frame must get identical corners."""
 _FARTHEST_PX = 1e6
 
 _Name = Annotated[str, msgspec.Meta(max_length=200)]
@@ -43,7 +44,7 @@ class DrawnRegion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
-    """The part of a document that the server reads."""
+    """The fields of a document that the server reads."""
 
     version: Literal[1]
     points: tuple[tuple[_Coordinate, _Coordinate], ...]
@@ -61,9 +62,8 @@ def read_document(text: bytes | msgspec.Raw) -> Document:
     """Decode a document from JSON.
 
     Raises:
-        InvalidInput: more than 4 MiB, too many regions or points, JSON of another form, a duplicate
-            region id, or a
-            ring that refers to a missing point.
+        InvalidInput: the document exceeds 4 MiB, has too many regions or points, is not valid JSON
+            of this form, repeats a region id, or has a ring that refers to a missing point.
     """
     size = len(bytes(text))
     if size > MOST_BYTES:
@@ -71,9 +71,11 @@ def read_document(text: bytes | msgspec.Raw) -> Document:
     try:
         document = msgspec.json.decode(text, type=Document)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        # Messages of msgspec begin with a capital letter; here they continue a sentence.
         reason = str(error)
         raise InvalidInput(f"scene: {reason[:1].lower()}{reason[1:]}") from error
     regions = len(document.regions)
+    # Count shared points once per ring, because the cost of clipping grows with them.
     points = max(len(document.points), document.corners)
     if regions > MOST_REGIONS or points > MOST_POINTS:
         raise InvalidInput(
@@ -91,7 +93,7 @@ def read_document(text: bytes | msgspec.Raw) -> Document:
 
 
 def encode_document(scene: Scene) -> bytes:
-    """Encode a scene of polygons; a region of several polygons becomes several regions in its position."""
+    """Encode a scene of polygons; a region with several polygons becomes several adjacent regions."""
     points: list[tuple[float, float]] = [(column, row) for row, column in scene.vertices]
     regions: list[dict[str, object]] = []
     for region in scene.regions:
@@ -127,21 +129,35 @@ def document_to_scene(
         annotator: name of the annotator.
         image_id: id of the picture in exports; "" for its file name.
     """
-    points = np.array(document.points, dtype=np.float64).reshape(-1, 2)[:, ::-1]
-    image = ImageRecord(id=image_id or name, shape=shape, file_name=name)
+    # Documents store (x, y), scenes (row, column).
+    positions = np.array(document.points, dtype=np.float64).reshape(-1, 2)
+    points = positions[:, ::-1]
+    image = ImageRecord(
+        id=image_id or name,
+        shape=shape,
+        file_name=name,
+    )
     regions: list[tuple[Region, list[Points]]] = []
     for drawn in document.regions:
         outline = clip_outline(points, drawn, shape)
-        region = Region(id=drawn.id, name=drawn.name, is_stuff=drawn.is_stuff)
+        region = Region(
+            id=drawn.id,
+            name=drawn.name,
+            is_stuff=drawn.is_stuff,
+        )
+        # Nothing remains of an outline outside the frame after clipping.
         regions.append((region, [outline] if len(outline) else []))
     return make_scene(image, regions, annotator=annotator, fill_rule="coco")
 
 
 def clip_outline(
-    points: NDArray[np.float64], region: DrawnRegion, shape: tuple[int, int]
+    points: NDArray[np.float64],
+    region: DrawnRegion,
+    shape: tuple[int, int],
 ) -> Points:
     """Clip the outline of a region to the frame; float64 (N, 2), rows and columns."""
     ring = points[list(region.ring)].reshape(-1, 2)
     inside = ((ring >= 0) & (ring <= shape)).all()
+    # Most outlines lie inside the frame, and clipping is slow.
     cut = ring if inside else clip_to_frame(ring, shape)
     return without_repeats(np.round(cut, DECIMALS))

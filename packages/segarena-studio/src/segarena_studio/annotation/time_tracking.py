@@ -1,8 +1,8 @@
-"""Time tracking: time for each region, and annotation time from the activity log.
+"""Time tracking: time spent on each region, and annotation time from the activity log.
 
-Annotation time is the sum of the gaps between consecutive log entries that are shorter than five
-seconds, as in the tool of the paper; longer gaps count as pauses. Active time is time with the
-window in front.
+Annotation time is the sum of all gaps shorter than five seconds between consecutive log entries, as
+in the tool of the paper; longer gaps count as pauses. Active time is time with the window in the
+foreground.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ import msgspec
 
 from segarena_studio.orm_models import Task
 
+# As in the tool of the paper, so that times are comparable with the published ones.
 PAUSE_MS = 5000.0
 _MOST_REGIONS = 20_000
+# Times of regions beyond `_MOST_REGIONS` are summed under this name.
 _OTHERS = "others"
-"""Times of regions beyond `_MOST_REGIONS` are summed under this name."""
 
 
 class LogEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -52,13 +53,13 @@ def add_times(
     task.active_ms += sum(active_ms.values())
     if time_ms or active_ms:
         spent: dict[str, list[float]] = json.loads(task.spent)
-        for place, told in enumerate((time_ms, active_ms)):
-            for region, value in told.items():
-                if region[:40] in spent or len(spent) < _MOST_REGIONS:
-                    name = region[:40]
-                else:
+        for column, times in enumerate((time_ms, active_ms)):
+            for region, value in times.items():
+                name = region[:40]
+                # Limit the number of regions, because region ids come from the browser.
+                if name not in spent and len(spent) >= _MOST_REGIONS:
                     name = _OTHERS
-                spent.setdefault(name, [0.0, 0.0])[place] += value
+                spent.setdefault(name, [0.0, 0.0])[column] += value
         task.spent = json.dumps(spent, separators=(",", ":"))
 
 
@@ -68,22 +69,23 @@ def sum_short_gaps(
     """Return the sum of gaps shorter than five seconds between timestamps, and the newest timestamp.
 
     Args:
-        moments: in milliseconds, in any order; timestamps before `before` add nothing.
+        moments: timestamps in milliseconds, in any order; those before `before` add nothing.
         before: the newest timestamp known so far.
     """
     total = 0.0
     for moment in sorted(moments):
         if before is not None and moment > before:
             gap = moment - before
-            total += gap if gap < PAUSE_MS else 0.0
+            if gap < PAUSE_MS:
+                total += gap
         before = moment if before is None else max(before, moment)
     return total, before
 
 
 def read_region_times(spent: str) -> dict[str, RegionTime]:
     """Return the time of each region that ever existed in a task, from the JSON of the table."""
-    told: dict[str, list[float]] = json.loads(spent)
-    return {
-        region: RegionTime(total_s=both[0] / 1000, active_s=both[1] / 1000)
-        for region, both in told.items()
-    }
+    times_ms: dict[str, list[float]] = json.loads(spent)
+    times: dict[str, RegionTime] = {}
+    for region, (total_ms, active_ms) in times_ms.items():
+        times[region] = RegionTime(total_s=total_ms / 1000, active_s=active_ms / 1000)
+    return times

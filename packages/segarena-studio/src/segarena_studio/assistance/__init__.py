@@ -1,7 +1,7 @@
-"""Assistance by segmenters: they answer annotators' clicks, boxes and scribbles in processes of their own. No HTTP.
+"""Assistance by segmenters, which answer annotators' prompts in separate processes; independent of HTTP.
 
-prompt_messages.py     prompts as JSON and as segmenters take them
-segmenter_process.py   the process that runs a segmenter
-assistant.py           the serving process's side: queues and processes of one segmenter
-assistants.py          all segmenters on offer
+prompt_messages.py     prompts as JSON, and their conversion for segmenters
+segmenter_process.py   the process that runs one segmenter
+assistant.py           queues and processes of one segmenter, in the serving process
+assistants.py          all available segmenters
 """

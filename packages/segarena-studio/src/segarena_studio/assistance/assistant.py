@@ -1,9 +1,10 @@
-"""An assistant: processes that run one segmenter, each with a queue and a thread that feeds it.
+"""An assistant: the processes that run one segmenter, each with a queue and a thread that feeds it.
 
-A picture stays with the process that encoded it. Answers that people wait for come before encodings
-made ahead; these go to the process that was used least recently, so that nobody who draws has to
-wait for them. When a process dies or hangs, the request fails with a one-line message, and the next
-one starts a new process. A unit whose process died is tried twice.
+A picture stays with the process that encoded it. Requests for which people wait are served before
+encodings made in advance. The advance encodings go to the process that was least recently used, so
+that nobody who is drawing has to wait for them. If a process dies or hangs, the request fails with
+a one-line message, and the next request starts a new process. A unit whose process died is tried
+twice.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from segarena.plugin_spec import PluginSpec
 from segarena.work.jobs import UnitFailure, UnitResult
 from segarena.work.lru_cache import LruCache
 from segarena.work.persistent_process import PersistentProcess
-from segarena_server.http import http_errors
-from segarena_server.http.middleware import LOG
+from segarena_server import http_errors
+from segarena_server.server_log import LOG
 from segarena_studio.assistance.segmenter_process import (
     GRACE_S,
     AnswerRequest,
@@ -37,19 +38,19 @@ MOST_WAITING = 64
 MOST_AHEAD = 8
 _MOST_HOMES = 1000
 _AGAIN_S = 1.0
+# Pause before trying again to build a segmenter after a failure.
 _BROKEN_S = 10.0
-"""Pause before building a segmenter again that could not be built."""
 
 
 @dataclass(slots=True)
 class PendingRequest:
-    """A work unit that somebody waits for.
+    """A work unit for which somebody is waiting.
 
     Attributes:
         unit: the work unit.
-        asker: who asks; a new request replaces their earlier one.
-        came: arrival by `time.perf_counter`.
-        answer: future of the answer and of the seconds waited in the queue.
+        asker: who requested it; a new request replaces their earlier one.
+        came: arrival time by `time.perf_counter`.
+        answer: future of the result and of the seconds spent in the queue.
     """
 
     unit: AssistantRequest
@@ -70,11 +71,12 @@ class Assistant:
 
     def __init__(self, segmenter: PluginSpec, bounds: AssistantLimits) -> None:
         self._lock = threading.Lock()
+        # Bounded: forgetting a picture costs at most one more encoding.
         self._homes = LruCache[str, _ProcessQueue](max_entries=_MOST_HOMES)
         self._queues = [_ProcessQueue(segmenter, bounds) for _ in range(bounds.processes)]
 
     def ask(self, unit: AnswerRequest, asker: object) -> Future[tuple[AssistantAnswer, float]]:
-        """Enqueue a request, before everything that is encoded ahead.
+        """Enqueue a request before all encodings that are made in advance.
 
         Raises:
             Refusal: the queue is full.
@@ -82,7 +84,7 @@ class Assistant:
         return self._home(unit.picture, is_ahead=False).ask(PendingRequest(unit, asker))
 
     def encode(self, picture: PictureFile, *, is_ahead: bool) -> None:
-        """Enqueue a picture for encoding, first if somebody is viewing it; drop surplus ones."""
+        """Enqueue a picture for encoding, first if somebody is viewing it; discard surplus encodings."""
         self._home(picture, is_ahead=is_ahead).encode(EncodeRequest(picture), is_ahead=is_ahead)
 
     @property
@@ -97,13 +99,16 @@ class Assistant:
             queue.stop()
 
     def _home(self, picture: PictureFile, *, is_ahead: bool) -> _ProcessQueue:
-        """Return the process of a picture; a new picture goes to the least busy or least recently used process."""
+        """Return the process of a picture; for a new picture, the least busy or least recently used process."""
         with self._lock:
             home = self._homes.get(picture.key)
             if home is None:
                 if is_ahead:
+                    # Avoid a process that somebody is using for drawing: their next prompt would
+                    # wait for this encoding.
                     home = min(self._queues, key=lambda queue: queue.asked_at)
                 else:
+                    # Somebody is waiting for this request.
                     home = min(self._queues, key=lambda queue: queue.waiting)
                 self._homes.put(picture.key, home)
             return home
@@ -116,7 +121,9 @@ class _ProcessQueue:
         self._name = segmenter.name
         self._bounds = bounds
         self._process = PersistentProcess(
-            SegmenterJob(segmenter, bounds), bounds.encode_s + bounds.answer_s + 2 * GRACE_S
+            # The longest request encodes and predicts, each with its grace period.
+            SegmenterJob(segmenter, bounds),
+            bounds.encode_s + bounds.answer_s + 2 * GRACE_S,
         )
         self._came = threading.Condition()
         self._asked: deque[PendingRequest] = deque()
@@ -138,6 +145,7 @@ class _ProcessQueue:
 
     def ask(self, asked: PendingRequest) -> Future[tuple[AssistantAnswer, float]]:
         with self._came:
+            # Somebody who clicks again no longer needs the answer to the previous click.
             earlier_requests = [one for one in self._asked if one.asker == asked.asker]
             for earlier in earlier_requests:
                 self._asked.remove(earlier)
@@ -155,14 +163,16 @@ class _ProcessQueue:
 
     def encode(self, unit: EncodeRequest, *, is_ahead: bool) -> None:
         with self._came:
+            # A second request for the same picture only changes its position.
             with suppress(ValueError):
                 self._ahead.remove(unit)
             if is_ahead:
                 self._ahead.append(unit)
             else:
                 self._ahead.appendleft(unit)
-                # A click on this picture follows, which no encoding made ahead may delay.
+                # A click on this picture will follow, which no encoding made in advance may delay.
                 self.asked_at = time.monotonic()
+            # Drop encodings from the end, which are the least likely to be needed next.
             while len(self._ahead) > MOST_AHEAD:
                 self._ahead.pop()
             self._wake()
@@ -172,12 +182,18 @@ class _ProcessQueue:
             self._is_over = True
             self._came.notify()
         if self._thread is not None:
+            # Bounded, because a hanging segmenter must not keep the server from stopping.
             self._thread.join(GRACE_S)
 
     def _wake(self) -> None:
+        # Started on demand, so that segmenters that nobody uses cost neither a thread nor a
+        # process.
         if self._thread is None:
             self._thread = threading.Thread(
-                target=self._work, daemon=True, name=f"assistant {self._name}"
+                target=self._work,
+                # A daemon thread cannot keep the server process alive if it does not stop in time.
+                daemon=True,
+                name=f"assistant {self._name}",
             )
             self._thread.start()
         self._came.notify()
@@ -193,7 +209,7 @@ class _ProcessQueue:
             self._process.end()
 
     def _next(self) -> PendingRequest | EncodeRequest | None:
-        """Return the next unit, None at the end; an idle process is ended after a while."""
+        """Return the next unit, None at shutdown; stop the process after it was idle for a while."""
         with self._came:
             while not self._is_over:
                 if self._asked:
@@ -205,21 +221,24 @@ class _ProcessQueue:
         return None
 
     def _answer(self, asked: PendingRequest) -> None:
-        if not asked.answer.set_running_or_notify_cancel():  # the client disconnected
+        # False once the client has disconnected.
+        if not asked.answer.set_running_or_notify_cancel():
             return
         waited_s = time.perf_counter() - asked.came
         try:
             asked.answer.set_result((self._do(asked.unit), waited_s))
         except SegarenaError as error:
             asked.answer.set_exception(error)
-        except Exception as error:  # the thread must survive to answer later requests
+        # The thread must survive to serve later requests.
+        except Exception as error:
             LOG.error("assistant %s: %s", self._name, error, exc_info=True)
             asked.answer.set_exception(SegarenaError(f"{self._name}: {type(error).__name__}"))
 
     def _encode_ahead(self, unit: EncodeRequest) -> None:
         try:
             self._do(unit)
-        except Exception as error:  # the next request about the picture reports it
+        # The next request for the picture reports the error.
+        except Exception as error:
             LOG.warning("assistant %s could not encode ahead: %s", self._name, error)
 
     def _do(self, unit: AssistantRequest) -> AssistantAnswer:
@@ -234,13 +253,17 @@ class _ProcessQueue:
         try:
             outcome = self._process.do(unit)
             is_dead = isinstance(outcome, UnitFailure) and isinstance(outcome.error, UnitDied)
-            if is_dead:  # maybe because of an earlier unit
+            # An earlier unit may have caused the crash, so try this one again.
+            if is_dead:
                 outcome = self._process.do(unit)
-        except SegarenaError as error:  # the segmenter cannot be built, or no process starts
+        # The segmenter cannot be built, or no process starts.
+        except SegarenaError as error:
             self._broken = time.monotonic() + _BROKEN_S, error
             raise self._refusal(error) from error
         if isinstance(outcome, UnitResult):
             return outcome.result
+        # The prompt is to blame and not the segmenter, so its message reaches the annotator
+        # unchanged.
         if isinstance(outcome.error, InvalidInput):
             raise outcome.error
         raise self._refusal(outcome.error)

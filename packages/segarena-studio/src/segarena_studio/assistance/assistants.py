@@ -1,4 +1,4 @@
-"""All segmenters that assist annotators: those without weights, and those named in the server's settings."""
+"""All segmenters that assist annotators: those without weights, and those in the server's settings."""
 
 from __future__ import annotations
 
@@ -14,18 +14,19 @@ from segarena_studio.assistance.segmenter_process import AssistantLimits
 WITHOUT_WEIGHTS = ("graph", "grabcut", "watershed")
 """Offered everywhere."""
 
+# Two concurrent first requests must not start two sets of processes.
 _MAKING = threading.Lock()
 
 
 def offered_segmenters(further: Sequence[str]) -> dict[str, PluginSpec]:
-    """Return the segmenters on offer by name.
+    """Return the available segmenters by name.
 
     Args:
         further: those of the server's settings, `NAME=PLUGIN` or `PLUGIN`. A project chooses among
             names and cannot define them, because a plug-in may start any program.
 
     Raises:
-        PluginInvalid: invalid specification.
+        PluginInvalid: a specification is invalid.
     """
     specs = [PluginSpec.named(text) for text in (*WITHOUT_WEIGHTS, *further)]
     return {spec.name: spec for spec in specs}
@@ -46,7 +47,7 @@ class Assistants:
         self._made: dict[str, Assistant] = {}
 
     def among(self, chosen: Sequence[str]) -> tuple[str, ...]:
-        """Return the names on offer to a project: those it chose, or all if it chose none."""
+        """Return the names available to a project: those it chose, or all if it chose none."""
         if chosen:
             return tuple(name for name in self.segmenters if name in chosen)
         return tuple(self.segmenters)
@@ -55,7 +56,7 @@ class Assistants:
         """Return the assistant of a name.
 
         Raises:
-            InvalidInput: unknown name.
+            InvalidInput: no segmenter has this name.
         """
         if name not in self.segmenters:
             raise InvalidInput(

@@ -1,4 +1,4 @@
-"""Prompts of a page about a picture: (x, y) as they arrive in JSON, and converted for segmenters."""
+"""Prompts about a picture: their JSON form with (x, y), and conversion to prompts for segmenters."""
 
 from __future__ import annotations
 
@@ -75,6 +75,7 @@ def to_prompt(message: PromptMessage, shape: Shape) -> Prompt:
             raise InvalidPrompt("prompt: expected finite coordinates, got infinity or NaN")
     match message:
         case ClickMessage(at=(x, y)):
+            # A pixel extends from its index to the next one.
             position = (math.floor(y), math.floor(x))
             prompt: Prompt = Click(position, is_positive=message.is_positive)
         case BoxMessage():

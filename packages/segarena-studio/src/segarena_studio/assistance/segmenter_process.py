@@ -1,7 +1,7 @@
-"""Process of an assistant: keeps a segmenter and its recent encodings and answers, and answers prompts.
+"""Process of an assistant: runs a segmenter and caches its recent encodings and predictions.
 
-Each request holds all prompts about its object so far, so losing the process costs only time: the
-process holds nothing but a cache, limited by count and bytes.
+Each request contains all previous prompts about its object, so losing the process costs only time:
+its only state is a cache, which is limited by count and bytes.
 """
 
 from __future__ import annotations
@@ -120,7 +120,8 @@ class SegmenterJob:
         """Build the segmenter, and return the function that executes work units.
 
         Raises:
-            PluginError: the segmenter cannot be built, or does not segment photographs by prompts.
+            PluginError: the segmenter cannot be built, or does not support photographs and these
+                prompts.
         """
         made = build("segmenter", self.segmenter)
         _check(made, self.segmenter)
@@ -130,26 +131,38 @@ class SegmenterJob:
 def _check(segmenter: Any, spec: PluginSpec) -> None:
     abilities = segmenter_capabilities(segmenter)
     can = "image" in abilities.sample_kinds and any(map(abilities.understands, _USUAL_KINDS))
+    # No ground truth exists during annotation.
     if not can or abilities.sees_truth:
         raise PluginInvalid(
-            f"{spec}: expected a segmenter of photographs that takes clicks, boxes or scribbles"
+            f"{spec}: expected a segmenter of photographs that accepts clicks, boxes or scribbles"
         )
 
 
 class _Answers:
     """Executes work units, one after the other."""
 
-    def __init__(self, segmenter: Segmenter, name: str, bounds: AssistantLimits) -> None:
+    def __init__(
+        self,
+        segmenter: Segmenter,
+        name: str,
+        bounds: AssistantLimits,
+    ) -> None:
         self._segmenter = segmenter
         self._abilities = segmenter_capabilities(segmenter)
         self._label = f"segmenter {name}"
         self._limit = TimeLimit(bounds.answer_s, this_deadline(), GRACE_S, error=_too_slow)
+        # `TimeLimit` has one base limit, so the longer one for encoding is expressed as a multiple
+        # of it.
         self._encode_times = bounds.encode_s / bounds.answer_s
         self._encoded = LruCache[str, tuple[Any, Shape]](
-            max_bytes=bounds.picture_bytes, max_entries=bounds.pictures, keeps_last=True
+            max_bytes=bounds.picture_bytes,
+            max_entries=bounds.pictures,
+            min_entries=1,
         )
         self._answered = LruCache[str, Prediction](
-            max_bytes=bounds.answer_bytes, max_entries=bounds.answers, keeps_last=True
+            max_bytes=bounds.answer_bytes,
+            max_entries=bounds.answers,
+            min_entries=1,
         )
 
     def do(self, unit: AssistantRequest) -> AssistantAnswer:
@@ -161,18 +174,26 @@ class _Answers:
             UnitHung: a time limit has passed.
         """
         started = time.perf_counter()
+        # Check the cache before calling `_encoding`, which fills the cache.
         is_kept = self._encoded.get(unit.picture.key) is not None
         encoded, shape = self._encoding(unit.picture)
         encode_s = 0.0 if is_kept else time.perf_counter() - started
         if isinstance(unit, EncodeRequest):
             return AssistantAnswer(
-                shape=shape, runs=np.zeros(0, np.int64), predict_s=0.0, encode_s=encode_s
+                shape=shape,
+                # Nobody looks at a mask before the first prompt.
+                runs=np.zeros(0, np.int64),
+                predict_s=0.0,
+                encode_s=encode_s,
             )
         started = time.perf_counter()
         mask = self._answer(encoded, shape, unit).mask
         predict_s = time.perf_counter() - started
         return AssistantAnswer(
-            shape=shape, runs=run_lengths(mask > 0), predict_s=predict_s, encode_s=encode_s
+            shape=shape,
+            runs=run_lengths(mask > 0),
+            predict_s=predict_s,
+            encode_s=encode_s,
         )
 
     def _encoding(self, picture: PictureFile) -> tuple[Any, Shape]:
@@ -182,30 +203,41 @@ class _Answers:
         with self._limit.watch("encoding a picture", times=self._encode_times, who=self._label):
             sample = ImageSample(id=picture.key, image=read_image(picture.file))
             made = self._segmenter.encode(sample), sample.shape
+        # Only the encoding counts: the shape is a pair of numbers.
         self._encoded.put(picture.key, made, memory_bytes(made[0]))
         return made
 
-    def _answer(self, encoded: Any, shape: Shape, unit: AnswerRequest) -> Prediction:
+    def _answer(
+        self,
+        encoded: Any,
+        shape: Shape,
+        unit: AnswerRequest,
+    ) -> Prediction:
         """Answer prompts, continuing from the longest prefix in the cache; each further prompt is a round."""
-        prompts = [to_prompt(told, shape) for told in unit.prompts]
+        prompts = [to_prompt(message, shape) for message in unit.prompts]
         for prompt in prompts:
             if not self._abilities.understands(prompt.kind):
                 kinds = ", ".join(sorted(self._abilities.prompt_kinds or ()))
-                raise InvalidPrompt(f"{self._label} takes {kinds}; got a {prompt.kind}")
+                raise InvalidPrompt(f"{self._label} accepts {kinds}; got a {prompt.kind}")
         names = _prefix_names(unit)
         cached = len(prompts)
         previous: Prediction | None = None
+        # From the longest prefix down: each further prompt costs a prediction.
         while cached and previous is None:
             previous = self._answered.get(names[cached - 1])
             if previous is None:
                 cached -= 1
+        # One prompt per round, because the annotator sees the mask after every prompt.
         rounds = tuple((prompt,) for prompt in prompts)
         with self._limit.watch("answering a prompt", who=self._label):
             for at in range(cached, len(prompts)):
-                (answer,) = self._segmenter.predict(encoded, [Dialogue(rounds[: at + 1], previous)])
+                dialogue = Dialogue(rounds[: at + 1], previous)
+                (answer,) = self._segmenter.predict(encoded, [dialogue])
                 previous = as_prediction(answer, shape, name=self._label)
                 self._answered.put(
-                    names[at], previous, previous.mask.nbytes + memory_bytes(previous.logits)
+                    names[at],
+                    previous,
+                    previous.mask.nbytes + memory_bytes(previous.logits),
                 )
         if previous is None:
             raise InvalidPrompt("expected at least one prompt, got none")
@@ -215,8 +247,10 @@ class _Answers:
 def _prefix_names(unit: AnswerRequest) -> list[str]:
     """Return a cache key for the first prompt, for the first two, and so on."""
     names: list[str] = []
+    # Start the key with the picture: equal prompts on another picture have another prediction.
     previous = unit.picture.key
     for prompt in unit.prompts:
+        # Each key contains all earlier prompts, because an answer depends on all of them.
         previous = sha256(f"{previous} {prompt!r}")
         names.append(previous)
     return names

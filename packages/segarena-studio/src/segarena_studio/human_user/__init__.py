@@ -1,1 +1,1 @@
-"""A person in place of the simulated user: runs that ask people, seats, and messages of their pages."""
+"""People in place of simulated users: runs with human users, their seats, and the messages of the pages."""

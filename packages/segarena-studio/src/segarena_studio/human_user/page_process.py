@@ -9,7 +9,7 @@ import threading
 import webbrowser
 from pathlib import Path
 
-from segarena_server.http.middleware import log_to
+from segarena_server.server_log import log_to
 from segarena_server.serving import SiteServer
 from segarena_studio.human_user.run_registry import register_run
 from segarena_studio.standalone import open_standalone
@@ -33,9 +33,11 @@ def main() -> None:
             webbrowser.open(address)
 
     def wait_for_end() -> None:
+        # Reading returns at end of file, which occurs when the parent closes the pipe or dies.
         sys.stdin.read()
         serving.stop()
 
+    # Use a thread, because the server occupies the main thread.
     threading.Thread(target=wait_for_end, daemon=True).start()
     with register_run(site.folder, arguments.run):
         serving.run(welcome)

@@ -1,4 +1,4 @@
-"""Pages for the people of a run: on an existing server, or in a process of its own on this machine."""
+"""Pages for the people of a run: on an existing server, or in a separate process on this machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from segarena.engine.human_prompts import PageServer, PeopleSettings
 from segarena.engine.human_queue import SEATS, Seats
 from segarena.errors import InvalidInput, WorkError
 from segarena_server.config_file import own_settings, read_settings
-from segarena_server.requirements import check_installed
 from segarena_server.storage.data_folder import DataFolder
 from segarena_studio.human_user.run_registry import register_run
 
@@ -27,7 +26,7 @@ class _ExistingServer:
     address: str
 
     def check(self) -> None:
-        """Do nothing: people come and go, and the server may restart."""
+        """Do nothing: people may come and go, and the server may restart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +39,7 @@ class _OwnServer:
     def check(self) -> None:
         """Raise `WorkError` if the process has ended."""
         if self.process.poll() is not None:
-            raise WorkError("the page for people has ended; run the same command to open it again")
+            raise WorkError("the page for people is closed; run the same command to open it again")
 
 
 @contextmanager
@@ -48,9 +47,8 @@ def open_pages(run: Path, ask: PeopleSettings) -> Generator[PageServer]:
     """Serve pages for the seats of a run until the block ends.
 
     Raises:
-        SegarenaError: the folder is not that of a server, or the page cannot be opened.
+        SegarenaError: the folder does not belong to a server, or the page cannot be opened.
     """
-    check_installed()
     if ask.at is None:
         with _own_pages(run, opens_browser=ask.opens_browser) as pages:
             yield pages
@@ -58,7 +56,7 @@ def open_pages(run: Path, ask: PeopleSettings) -> Generator[PageServer]:
     folder = DataFolder(Path(ask.at))
     if not folder.exists:
         raise InvalidInput(
-            f"{ask.at}: expected the data folder of a server, as `segarena serve FOLDER` makes it"
+            f"{ask.at}: expected the data folder of a server, as created by `segarena serve FOLDER`"
         )
     settings = read_settings(own_settings(folder.path), {})
     with register_run(folder, run):
@@ -78,7 +76,10 @@ def _own_pages(run: Path, *, opens_browser: bool) -> Generator[PageServer]:
         command.append("--browser")
     # The process ends with this one even after a crash, because that closes its standard input.
     with subprocess.Popen(  # noqa: S603 - our own interpreter and module
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as process:
         try:
             address = process.stdout.readline().strip() if process.stdout else ""
@@ -89,6 +90,7 @@ def _own_pages(run: Path, *, opens_browser: bool) -> Generator[PageServer]:
             if process.stdin:
                 process.stdin.close()
             try:
+                # The process ends once its input is closed.
                 process.wait(_PATIENCE_S)
             except subprocess.TimeoutExpired:
                 process.kill()

@@ -1,4 +1,4 @@
-"""Personal data of seats: prompts are stored with the runs, which know people only by pseudonyms."""
+"""Personal data of seats: prompts are stored with the runs, under a pseudonym for each person."""
 
 from __future__ import annotations
 
@@ -19,8 +19,13 @@ from segarena_studio.human_user.run_registry import ServedRun, list_all_runs
 _NAME = 12
 
 
-def participant_name(site: Site, run: ServedRun, person_id: int | None) -> str:
-    """Return the pseudonym of a person in the records of a run; it requires the site's secret."""
+def participant_name(
+    site: Site,
+    run: ServedRun,
+    person_id: int | None,
+) -> str:
+    """Return the pseudonym of a person in the records of a run; computing it requires the site's secret."""
+    # Include the run, so that pseudonyms in two published runs cannot be matched.
     return sign(site, "seat", f"{run.id}:{person_id}")[:_NAME]
 
 
@@ -40,7 +45,11 @@ def files(site: Site, person_id: int) -> Iterator[tuple[str, bytes]]:
                 yield f"{run.id}/{seat}.json", _encode_seat(run, info, name)
 
 
-def _encode_seat(run: ServedRun, info: SeatInfo, name: str) -> bytes:
+def _encode_seat(
+    run: ServedRun,
+    info: SeatInfo,
+    name: str,
+) -> bytes:
     try:
         rounds = list(run.seats.rounds(info.seat))
     except StoreError as error:
@@ -57,9 +66,18 @@ def _encode_seat(run: ServedRun, info: SeatInfo, name: str) -> bytes:
     )
 
 
-def forget(session: Session, folder: DataFolder, person_id: int, now: float) -> None:
-    """Do nothing: records stay for others to rely on, under a pseudonym that no account has any more."""
+def forget(
+    session: Session,
+    folder: DataFolder,
+    person_id: int,
+    now: float,
+) -> None:
+    """Do nothing: records remain, because others rely on them, but no account has their pseudonym any more."""
     del session, folder, person_id, now
 
 
-KEPT = PersonalDataSource(about=about, files=files, forget=forget)
+KEPT = PersonalDataSource(
+    about=about,
+    files=files,
+    forget=forget,
+)

@@ -1,9 +1,9 @@
-"""Registry of runs that ask the people of a site: a file in the data folder for each process that answers.
+"""Registry of runs that request prompts from the people of a site: one file per serving process in the data folder.
 
-DATA/seats/3f9a2c01d4e5b687-1c0e55a2.json     location of a run that asks now
+DATA/seats/3f9a2c01d4e5b687-1c0e55a2.json     location of a run that requests prompts now
 DATA/seats/asked/3f9a2c01d4e5b687.json         a permanent copy, for downloads of people's prompts
 
-Processes that share a run have a file each, so that the end of one does not affect the others.
+Processes that share a run have separate files, so that the end of one does not affect the others.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _RunLocation(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class ServedRun:
-    """A run that asks people, or did."""
+    """A run that requests prompts from people, or did so earlier."""
 
     id: str
     title: str
@@ -39,7 +39,7 @@ class ServedRun:
 
     @property
     def is_answered(self) -> bool:
-        """Whether a process answers there now."""
+        """Whether a process currently answers for this run."""
         return self.seats.is_answered
 
 
@@ -52,6 +52,7 @@ def register_run(folder: DataFolder, run: Path) -> Generator[None]:
     """
     id_ = Seats(run).info().id
     location = msgspec.json.encode(_RunLocation(str(run.resolve())))
+    # A random part: several processes may work on one run.
     file = folder.path / _FOLDER / f"{id_}-{secrets.token_hex(4)}.json"
     write_atomic(folder.path / _FOLDER / _ASKED / f"{id_}.json", location)
     write_atomic(file, location)
@@ -62,17 +63,17 @@ def register_run(folder: DataFolder, run: Path) -> Generator[None]:
 
 
 def list_runs(folder: DataFolder) -> list[ServedRun]:
-    """Return the runs that ask the people of a site, by title."""
+    """Return the runs that request prompts from the people of a site, by title."""
     return _runs_in(folder.path / _FOLDER)
 
 
 def list_all_runs(folder: DataFolder) -> list[ServedRun]:
-    """Return the runs that ask the people of a site or ever did and still exist."""
+    """Return the runs that request prompts from the people of a site, or did so earlier and still exist."""
     return _runs_in(folder.path / _FOLDER / _ASKED)
 
 
 def find_run(folder: DataFolder, id_: str) -> ServedRun | None:
-    """Return a run by its id; None when no such run asks people here."""
+    """Return a run by its id; None if no such run requests prompts on this site."""
     return next((run for run in list_runs(folder) if run.id == id_), None)
 
 
@@ -91,7 +92,7 @@ def _read(file: Path) -> ServedRun | None:
     try:
         location = msgspec.json.decode(file.read_bytes(), type=_RunLocation)
         seats = Seats(Path(location.run))
-        told = seats.info()
-    except (OSError, msgspec.MsgspecError, StoreError):
+        info = seats.info()
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError, StoreError):
         return None
-    return ServedRun(told.id, told.title, seats)
+    return ServedRun(info.id, info.title, seats)

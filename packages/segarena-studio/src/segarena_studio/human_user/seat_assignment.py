@@ -1,4 +1,4 @@
-"""Assignment of seats: everybody gets different targets, and every target gets equally many people."""
+"""Assignment of seats: each person gets different targets, and every target gets equally many people."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class SeatProgress:
     """Progress of a run's people.
 
     Attributes:
-        mine: finished dialogues of one person.
-        over: finished dialogues of everybody.
+        mine: number of one person's finished dialogues.
+        over: number of everybody's finished dialogues.
         seats: number of seats so far.
         is_free: whether there is a seat for that person.
     """
@@ -26,15 +26,14 @@ class SeatProgress:
 
 
 def take_seat(seats: Seats, person: str) -> str | None:
-    """Return the seat of a person: an unfinished one, else a free one; None when there is none.
+    """Return the seat of a person: an unfinished one, else a free one; None if there is none.
 
-    Free seats are about targets that the person has not had, those with the fewest people first,
-    then in the order of
-    the run. Concurrent requests get different seats.
+    Free seats are about targets that the person has not had: targets with the fewest people first,
+    then in the order of the run. Concurrent requests get different seats.
     """
     seat = _next(seats, person)
     while seat is not None and not seats.claim(seat, person):
-        # Somebody else claimed it meanwhile.
+        # Somebody else has claimed it in the meantime.
         seat = _next(seats, person)
     return seat
 
@@ -63,10 +62,12 @@ def _next(seats: Seats, person: str) -> str | None:
         if occupant:
             person_at[info.seat] = occupant
     own = [info for info in infos if person_at.get(info.seat) == person]
+    # Prefer the dialogue that the person left, because its run waits for it.
     for info in own:
         if not seats.is_over(info.seat):
             return info.seat
     own_targets = {_target(info) for info in own}
+    # Count taken seats, finished or not, because their targets already have a person.
     people_of = Counter(_target(info) for info in infos if info.seat in person_at)
     free: list[SeatInfo] = []
     for info in infos:
@@ -75,14 +76,17 @@ def _next(seats: Seats, person: str) -> str | None:
             free.append(info)
     if not free:
         return None
-    best = min(free, key=lambda info: (people_of[_target(info)], info.place, info.seat))
-    return best.seat
+
+    def rank(info: SeatInfo) -> tuple[int, int, str]:
+        return people_of[_target(info)], info.place, info.seat
+
+    return min(free, key=rank).seat
 
 
 def _target(info: SeatInfo) -> tuple[str, str, str]:
-    """Return the key of a task, which a person does only once.
+    """Return the key of a task, which each person does only once.
 
-    The simulated user is part of the key: users of two kinds, such as with and without visible
+    The simulated user is part of the key: two kinds of users, such as with and without visible
     errors, are different tasks.
     """
     return info.sample, info.target, info.user

@@ -32,12 +32,12 @@ class RoundMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Prompts of one round, sent by the page.
 
     Attributes:
-        id: chosen by the page for this round.
-        prompts: as in records, with axes in the order of the sample; None: nothing is left to
-            correct.
+        id: id that the page chooses for this round.
+        prompts: prompts as in records, with axes in the order of the sample; None if nothing is
+            left to correct.
         active_s: seconds during which the person looked at the page and had not paused.
         pointer: pointing devices used.
-        note: a note of the person.
+        note: a note by the person.
         strokes: raw strokes.
     """
 
@@ -52,27 +52,33 @@ class RoundMessage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def build_person_prompts(
-    came: RoundMessage, told: SeatInfo, most_prompts: int, person: str, elapsed_s: float
+    came: RoundMessage,
+    seat: SeatInfo,
+    most_prompts: int,
+    person: str,
+    elapsed_s: float,
 ) -> PersonPrompts:
     """Validate a message and return its prompts.
 
     Args:
         came: the message.
-        told: the seat.
-        most_prompts: most prompts of a round.
+        seat: the seat.
+        most_prompts: maximum number of prompts per round.
         person: name of the person.
-        elapsed_s: seconds since the previous answer was visible, an upper limit of the active time.
+        elapsed_s: seconds since the previous prediction was visible, an upper bound of the active
+            time.
 
     Raises:
-        InvalidInput: prompts of another kind, outside of the sample, of an unknown object, none, or
-            too many.
+        InvalidInput: the prompts are of a wrong kind, outside the sample, about an unknown object,
+            none at all, or too many.
     """
     if len(bytes(came.strokes)) > _MOST_STROKE_BYTES:
         raise InvalidInput("strokes: expected fewer points; draw fewer strokes")
+    # The page measures its own time, and could claim more than has passed.
     user_s = round(min(came.active_s, elapsed_s), 3)
     prompts: str | None = None
     if came.prompts is not None:
-        prompts = prompts_text(_checked(came.prompts, told, most_prompts))
+        prompts = prompts_text(_checked(came.prompts, seat, most_prompts))
     return PersonPrompts(
         id=came.id,
         prompts=prompts,
@@ -85,7 +91,11 @@ def build_person_prompts(
     )
 
 
-def _checked(came: list[dict[str, Any]], told: SeatInfo, most: int) -> tuple[RecordedPrompt, ...]:
+def _checked(
+    came: list[dict[str, Any]],
+    seat: SeatInfo,
+    most: int,
+) -> tuple[RecordedPrompt, ...]:
     try:
         prompts = read_prompts(msgspec.json.encode(came).decode())
     except StoreError as error:
@@ -93,39 +103,47 @@ def _checked(came: list[dict[str, Any]], told: SeatInfo, most: int) -> tuple[Rec
     if not 0 < len(prompts) <= most:
         raise InvalidInput(f"prompts: expected 1 to {most}, got {len(prompts)}")
     for prompt in prompts:
-        if isinstance(prompt, RecordedMask | RecordedSupport) or prompt.kind not in told.kinds:
-            raise InvalidInput(f"prompts: expected {' or '.join(told.kinds)}, got {prompt.kind}")
-        check_prompt(prompt, told.shape)
-        # Object 0 is the background where there are several objects.
-        needs_object = isinstance(prompt, Limits) or len(told.masks) == 1
+        if isinstance(prompt, RecordedMask | RecordedSupport) or prompt.kind not in seat.kinds:
+            raise InvalidInput(f"prompts: expected {' or '.join(seat.kinds)}, got {prompt.kind}")
+        check_prompt(prompt, seat.shape)
+        # If there are several objects, object 0 is the background.
+        needs_object = isinstance(prompt, Limits) or len(seat.masks) == 1
         lowest = 1 if needs_object else 0
-        if not lowest <= prompt.object_id <= len(told.masks):
+        if not lowest <= prompt.object_id <= len(seat.masks):
             raise InvalidInput(
-                f"prompts: expected objects {lowest} to {len(told.masks)}, got {prompt.object_id}"
+                f"prompts: expected objects {lowest} to {len(seat.masks)}, got {prompt.object_id}"
             )
     return prompts
 
 
-def elapsed_s(seats: Seats, name: str, round_: int) -> float:
+def elapsed_s(
+    seats: Seats,
+    name: str,
+    round_: int,
+) -> float:
     """Return the seconds since the question of a round became visible to the person."""
     return max(0.0, time.time() - seats.shown_at(name, round_))
 
 
-def describe_seat(seats: Seats, told: SeatInfo, seen: SamplePreview) -> dict[str, Any]:
+def describe_seat(
+    seats: Seats,
+    seat: SeatInfo,
+    seen: SamplePreview,
+) -> dict[str, Any]:
     """Return the constant part of a seat: sample and target, as run lengths."""
     run = seats.info()
     return {
-        "seat": told.seat,
-        "label": told.label,
+        "seat": seat.seat,
+        "label": seat.label,
         "kind": seen.kind,
         "shape": seen.shape,
         "planes": [asdict(plane) for plane in _planes(seen)],
         "levels": _levels(seen),
-        "kinds": told.kinds,
-        "shows": told.shows,
+        "kinds": seat.kinds,
+        "shows": seat.shows,
         "rounds": run.rounds,
-        "target": [_counts(mask) for mask in told.masks],
-        "ignore": None if told.ignore is None else _counts(told.ignore),
+        "target": [_counts(mask) for mask in seat.masks],
+        "ignore": None if seat.ignore is None else _counts(seat.ignore),
     }
 
 
@@ -135,8 +153,22 @@ def _planes(seen: SamplePreview) -> Sequence[Plane]:
         return list_volume_planes(seen.shape, seen.spacing_mm, affine)
     rows, columns = seen.shape[-2:]
     if seen.kind == "video":
-        return [Plane(name="frame", axis=0, count=seen.shape[0], size=(rows, columns))]
-    return [Plane(name="", axis=None, count=1, size=(rows, columns))]
+        return [
+            Plane(
+                name="frame",
+                axis=0,
+                count=seen.shape[0],
+                size=(rows, columns),
+            )
+        ]
+    return [
+        Plane(
+            name="",
+            axis=None,
+            count=1,
+            size=(rows, columns),
+        )
+    ]
 
 
 def _levels(seen: SamplePreview) -> dict[str, Any] | None:
@@ -146,14 +178,14 @@ def _levels(seen: SamplePreview) -> dict[str, Any] | None:
     return {name: getattr(seen, name) for name in names}
 
 
-def describe_state(seats: Seats, told: SeatInfo) -> dict[str, Any]:
-    """Return the state of a dialogue: prompts so far and the last answer; scores only where they are shown."""
-    given = list(seats.rounds(told.seat))
-    last = seats.last_answer(told.seat)
-    is_waiting = bool(given) and seats.answered(told.seat, len(given)) is None
-    masks = _last_masks(seats, told.seat, len(given))
+def describe_state(seats: Seats, seat: SeatInfo) -> dict[str, Any]:
+    """Return the state of a dialogue: prompts so far and the last prediction; scores only if they are shown."""
+    given = list(seats.rounds(seat.seat))
+    last = seats.last_answer(seat.seat)
+    is_waiting = bool(given) and seats.answered(seat.seat, len(given)) is None
+    masks = _last_masks(seats, seat.seat, len(given))
     values: dict[str, float | None] = {}
-    if last is not None and told.shows.get("scores"):
+    if last is not None and seat.shows.get("scores"):
         values = dict(last.values)
     return {
         "round": len(given) + 1,
@@ -168,7 +200,11 @@ def describe_state(seats: Seats, told: SeatInfo) -> dict[str, Any]:
     }
 
 
-def _last_masks(seats: Seats, name: str, count: int) -> Sequence[bytes]:
+def _last_masks(
+    seats: Seats,
+    name: str,
+    count: int,
+) -> Sequence[bytes]:
     """Return the masks of the last of `count` rounds that has some."""
     for number in range(count, 0, -1):
         answer = seats.answered(name, number)

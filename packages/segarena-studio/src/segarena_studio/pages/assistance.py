@@ -1,4 +1,4 @@
-"""Segmenter assistance: prompts about the picture of a task come in, a mask goes out as run lengths."""
+"""Segmenter assistance: receives prompts about the picture of a task, and returns a mask as run lengths."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
+from segarena_server import http_errors
 from segarena_server.auth.permissions import require_role, site_of, visitor_of
-from segarena_server.http import http_errors
 from segarena_server.http.request_body import read_page_json
 from segarena_studio.annotation.access import find_task
 from segarena_studio.annotation.projects import read_segmenters
@@ -24,14 +24,14 @@ MOST_BYTES = 512 * 1024
 
 
 class AssistanceRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """All prompts about an object so far, and the segmenter to answer them."""
+    """All prompts about an object so far, and the name of the segmenter."""
 
     segmenter: str
     prompts: PromptMessages
 
 
 class EncodeMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Segmenter that is to encode a picture, which somebody is viewing or is about to view."""
+    """Segmenter to encode a picture, which somebody is viewing or is about to view."""
 
     segmenter: str
     is_ahead: bool = False
@@ -40,7 +40,7 @@ class EncodeMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @router.get("/studio/key")
 @require_role("participant")
 def give_key(request: Request) -> Response:
-    """Return the form key of the current session to a page opened in an earlier one."""
+    """Return the form key of the current session to a page that was opened in an earlier session."""
     visitor = visitor_of(request)
     return _json({"key": visitor.form_key, "person": visitor.person_id})
 
@@ -48,14 +48,14 @@ def give_key(request: Request) -> Response:
 @router.post("/studio/tasks/{task_id:int}/ask")
 @require_role("participant")
 async def ask(request: Request, task_id: int) -> Response:
-    """Answer prompts about an object in the picture of one's own task."""
+    """Answer prompts about an object in the picture of the visitor's own task."""
     came = time.perf_counter()
     asked = await read_page_json(request, AssistanceRequest, MOST_BYTES)
     picture = await run_in_threadpool(_picture, request, task_id, asked.segmenter)
     assistant = assistants_of(site_of(request)).of(asked.segmenter)
-    answering = assistant.ask(
-        AnswerRequest(picture, asked.prompts), asker=(task_id, _person(request))
-    )
+    # Identify the requester by task, so that requests from two windows do not replace each other.
+    asker = (task_id, _person(request))
+    answering = assistant.ask(AnswerRequest(picture, asked.prompts), asker=asker)
     answer, waited_s = await asyncio.wrap_future(answering)
     return _json(_answer_values(answer, waited_s, time.perf_counter() - came))
 
@@ -63,18 +63,22 @@ async def ask(request: Request, task_id: int) -> Response:
 @router.post("/studio/tasks/{task_id:int}/encode")
 @require_role("participant")
 async def encode(request: Request, task_id: int) -> Response:
-    """Encode the picture of one's own task, so that the first answer is immediate."""
+    """Encode the picture of the visitor's own task in advance, so that the first prediction is fast."""
     wanted = await read_page_json(request, EncodeMessage)
     picture = await run_in_threadpool(_picture, request, task_id, wanted.segmenter)
     assistants_of(site_of(request)).of(wanted.segmenter).encode(picture, is_ahead=wanted.is_ahead)
     return _json({}, 202)
 
 
-def _picture(request: Request, task_id: int, segmenter: str) -> PictureFile:
+def _picture(
+    request: Request,
+    task_id: int,
+    segmenter: str,
+) -> PictureFile:
     """Return the picture of the visitor's own task in a project that offers the segmenter.
 
     Raises:
-        Refusal: not their task, or the project does not offer the segmenter.
+        Refusal: the task belongs to somebody else, or the project does not offer the segmenter.
     """
     site = site_of(request)
     with site.database.reading() as session:
@@ -89,6 +93,7 @@ def _picture(request: Request, task_id: int, segmenter: str) -> PictureFile:
         raise http_errors.invalid(
             f"segmenter: expected one that the project offers, {', '.join(offered) or 'none'}"
         )
+    # Use the hash as key, so that a picture in several projects is encoded once.
     return PictureFile(site.folder.photographs.fetch(sha256), sha256)
 
 
@@ -96,7 +101,11 @@ def _person(request: Request) -> int | None:
     return visitor_of(request).person_id
 
 
-def _answer_values(answer: AssistantAnswer, waited_s: float, total_s: float) -> dict[str, object]:
+def _answer_values(
+    answer: AssistantAnswer,
+    waited_s: float,
+    total_s: float,
+) -> dict[str, object]:
     return {
         "size": answer.shape,
         "counts": answer.runs.tolist(),
@@ -113,5 +122,8 @@ def _ms(seconds: float) -> float:
 
 def _json(value: object, status: int = 200) -> Response:
     return Response(
-        msgspec.json.encode(value), status, {"cache-control": "no-store"}, "application/json"
+        msgspec.json.encode(value),
+        status,
+        {"cache-control": "no-store"},
+        "application/json",
     )

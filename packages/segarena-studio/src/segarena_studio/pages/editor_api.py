@@ -11,14 +11,17 @@ from typing import Any
 import msgspec
 from fastapi import APIRouter, Request
 from sqlalchemy.orm import Session
+from starlette.background import BackgroundTask
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, Response
 
+from segarena_server import http_errors
 from segarena_server.auth.permissions import require_role, site_of, visitor_of
-from segarena_server.http import http_errors
 from segarena_server.http.request_body import read_page_json
+from segarena_server.site import Site
 from segarena_studio.annotation.access import TaskAccess, find_task
 from segarena_studio.annotation.assignment import select_open_tasks
+from segarena_studio.annotation.check_cache import CheckCache, check_cache_of
 from segarena_studio.annotation.drafts import (
     MOST_BYTES,
     NewestDraft,
@@ -38,7 +41,7 @@ from segarena_studio.annotation.review import (
     reopen_task,
     resolve_comment,
 )
-from segarena_studio.annotation.scene_checks import CheckResult, Finding, check_document
+from segarena_studio.annotation.scene_checks import CheckResult, Finding
 from segarena_studio.annotation.scene_document import Document, read_document
 from segarena_studio.assistance.assistants import assistants_of
 from segarena_studio.orm_models import Comment, Picture, Task
@@ -48,7 +51,7 @@ _NEIGHBOURS = 3
 
 
 class FinishMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Request to finish a task: the revision, and two confirmations that only a person can give."""
+    """Request to finish a task: the revision, and two confirmations by the annotator."""
 
     base: int
     is_complete: bool
@@ -70,7 +73,7 @@ class CommentMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ResolveMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Whether a comment is resolved."""
+    """Request to mark a comment as resolved or unresolved."""
 
     is_done: bool
 
@@ -91,11 +94,11 @@ def give_draft(request: Request, task_id: int) -> Response:
         found = find_task(session, task_id, visitor.person_id)
         newest = read_newest_draft(session, found.task)
         returned = find_last_return(session, found.task)
-        told = {
+        # The undo history is personal, so reviewers get only the drawing.
+        history = read_undo_history(session, found.task) if found.is_own else b"null"
+        values = {
             **msgspec.structs.asdict(newest),
-            "history": msgspec.Raw(
-                read_undo_history(session, found.task) if found.is_own else b"null"
-            ),
+            "history": msgspec.Raw(history),
             "is_open": found.is_open,
             "comments": [_comment(comment) for comment in list_comments(session, found.task)],
             "said": returned.text if returned else "",
@@ -108,7 +111,24 @@ def give_draft(request: Request, task_id: int) -> Response:
                 "guide": found.project.guide,
             },
         }
-    return _json(told)
+    answer = _json(values)
+    if newest.revision and found.is_own and found.is_open:
+        # A server that has restarted knows nothing of the drawing, which may be finished next.
+        answer.background = BackgroundTask(_analyse_opened, site, found, newest.scene)
+    return answer
+
+
+def _analyse_opened(
+    site: Site,
+    found: TaskAccess,
+    scene: msgspec.Raw,
+) -> None:
+    check_cache_of(site).analyse_ahead(
+        found.task.id,
+        read_document(scene),
+        found.picture,
+        site.now(),
+    )
 
 
 @router.put("/studio/tasks/{task_id:int}/draft")
@@ -119,9 +139,14 @@ async def keep_draft(request: Request, task_id: int) -> Response:
     return await run_in_threadpool(_keep, request, task_id, save)
 
 
-def _keep(request: Request, task_id: int, save: SaveRequest) -> Response:
+def _keep(
+    request: Request,
+    task_id: int,
+    save: SaveRequest,
+) -> Response:
     site = site_of(request)
     visitor = visitor_of(request)
+    # Decode before the transaction: decoding a large scene would block other writers.
     document = check_save(save)
     with site.database.writing() as session:
         found = find_task(session, task_id, visitor.person_id, for_change=True)
@@ -132,7 +157,15 @@ def _keep(request: Request, task_id: int, save: SaveRequest) -> Response:
         revision = save_draft(session, found.task, save, document, site.now())
         if revision is None:
             return _conflict(read_newest_draft(session, found.task))
-        return _json({"revision": revision, "saved_at": found.task.saved_at})
+        answer = _json({"revision": revision, "saved_at": found.task.saved_at})
+    answer.background = BackgroundTask(
+        check_cache_of(site).analyse_ahead,
+        task_id,
+        document,
+        found.picture,
+        site.now(),
+    )
+    return answer
 
 
 @router.post("/studio/tasks/{task_id:int}/check")
@@ -143,37 +176,50 @@ async def check(request: Request, task_id: int) -> Response:
     return await run_in_threadpool(_check, request, task_id, drawn)
 
 
-def _check(request: Request, task_id: int, drawn: SceneMessage) -> Response:
+def _check(
+    request: Request,
+    task_id: int,
+    drawn: SceneMessage,
+) -> Response:
     with site_of(request).database.reading() as session:
         found = find_task(session, task_id, visitor_of(request).person_id)
-    return _json(check_document(read_document(drawn.scene), found.picture))
+    document = read_document(drawn.scene)
+    cache = check_cache_of(site_of(request))
+    return _json(cache.analyse(task_id, document, found.picture).result)
 
 
 @router.post("/studio/tasks/{task_id:int}/finalise")
 @require_role("participant")
 async def finalise(request: Request, task_id: int) -> Response:
     """Finish a task, if its scene passes the checks and both boxes are ticked."""
-    told = await read_page_json(request, FinishMessage)
-    return await run_in_threadpool(_finalise, request, task_id, told)
+    message = await read_page_json(request, FinishMessage)
+    return await run_in_threadpool(_finalise, request, task_id, message)
 
 
-def _finalise(request: Request, task_id: int, told: FinishMessage) -> Response:
+def _finalise(
+    request: Request,
+    task_id: int,
+    message: FinishMessage,
+) -> Response:
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.reading() as session:
         found = find_task(session, task_id, visitor.person_id)
         if not found.is_own:
             raise http_errors.unknown()
-        if told.base != found.task.revision:
+        if message.base != found.task.revision:
             return _conflict(read_newest_draft(session, found.task))
         drawn = read_revision(session, found.task)
-    result = _check_finish(told, drawn[0] if drawn else None, found)
+    # Check outside the write transaction, because the checks rasterize every region.
+    # The cache has the results of all regions that have not changed since the last check.
+    cache = check_cache_of(site)
+    result = _check_finish(message, drawn[0] if drawn else None, found, cache)
     if result.faults:
-        message = f"not finished yet: {result.faults[0].message}"
-        return _json({"error": "faults", "message": message, **msgspec.structs.asdict(result)}, 422)
+        reason = f"not finished yet: {result.faults[0].message}"
+        return _json({"error": "faults", "message": reason, **msgspec.structs.asdict(result)}, 422)
     with site.database.writing() as session:
         found = find_task(session, task_id, visitor.person_id, for_change=True)
-        if told.base != found.task.revision:
+        if message.base != found.task.revision:
             return _conflict(read_newest_draft(session, found.task))
         finish_task(session, found, site.now())
     return _json({"state": found.task.state})
@@ -185,7 +231,12 @@ async def open_again(request: Request, task_id: int) -> Response:
     """Reopen a task."""
     why = await read_page_json(request, ReopenMessage)
 
-    def change(session: Session, found: TaskAccess, me: int, now: float) -> dict[str, Any]:
+    def change(
+        session: Session,
+        found: TaskAccess,
+        me: int,
+        now: float,
+    ) -> dict[str, Any]:
         reopen_task(session, found, me, why.text, now)
         return {"state": found.task.state}
 
@@ -198,7 +249,12 @@ async def comment(request: Request, task_id: int) -> Response:
     """Add a comment."""
     said = await read_page_json(request, CommentMessage)
 
-    def change(session: Session, found: TaskAccess, me: int, now: float) -> dict[str, Any]:
+    def change(
+        session: Session,
+        found: TaskAccess,
+        me: int,
+        now: float,
+    ) -> dict[str, Any]:
         made = add_comment(session, found, me, said.text, said.at, said.region, now)
         return {
             "comments": [_comment(one) for one in list_comments(session, found.task)],
@@ -210,11 +266,20 @@ async def comment(request: Request, task_id: int) -> Response:
 
 @router.post("/studio/tasks/{task_id:int}/comments/{comment_id:int}/done")
 @require_role("participant")
-async def settle_comment(request: Request, task_id: int, comment_id: int) -> Response:
+async def settle_comment(
+    request: Request,
+    task_id: int,
+    comment_id: int,
+) -> Response:
     """Mark a comment as resolved, or as unresolved again."""
     done = await read_page_json(request, ResolveMessage)
 
-    def change(session: Session, found: TaskAccess, _: int, now: float) -> dict[str, Any]:
+    def change(
+        session: Session,
+        found: TaskAccess,
+        _: int,
+        now: float,
+    ) -> dict[str, Any]:
         resolve_comment(session, found, comment_id, is_done=done.is_done, now=now)
         return {"is_done": done.is_done}
 
@@ -236,7 +301,7 @@ def _change(
 
 @router.get("/studio/tasks/{task_id:int}/picture")
 @require_role("participant")
-def give_picture(request: Request, task_id: int) -> Response:
+def give_task_picture(request: Request, task_id: int) -> Response:
     """Return the picture of a task."""
     site = site_of(request)
     with site.database.reading() as session:
@@ -257,7 +322,7 @@ def give_thumbnail(request: Request, task_id: int) -> Response:
 @router.get("/studio/tasks/{task_id:int}/neighbours")
 @require_role("participant")
 def give_neighbours(request: Request, task_id: int) -> Response:
-    """Return the tasks that the annotator is likely to open next, so that pages can fetch their pictures ahead."""
+    """Return the tasks that the annotator will probably open next, so that pages can prefetch their pictures."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.reading() as session:
@@ -265,21 +330,32 @@ def give_neighbours(request: Request, task_id: int) -> Response:
         own = list(session.scalars(select_open_tasks(found.project.id, visitor.person_id or 0)))
         places = [place for place, task in enumerate(own) if task.id == task_id]
         at = places[0] if places else -1
-        told = {
-            "next": [_neighbour(session, task) for task in own[at + 1 : at + 1 + _NEIGHBOURS]],
-            "previous": [_neighbour(session, task) for task in own[max(0, at - 1) : max(0, at)]],
+        following = own[at + 1 : at + 1 + _NEIGHBOURS]
+        previous = own[max(0, at - 1) : max(0, at)]
+        neighbours = {
+            "next": [_neighbour(session, task) for task in following],
+            "previous": [_neighbour(session, task) for task in previous],
         }
-    return _json(told)
+    return _json(neighbours)
 
 
-def stored_file(request: Request, sha256: str, kind: str) -> Response:
+def stored_file(
+    request: Request,
+    sha256: str,
+    kind: str,
+) -> Response:
     """Return a file of a project; browsers may cache it, as its content never changes."""
     path = site_of(request).folder.photographs.fetch(sha256)
     headers = {"cache-control": "private, max-age=86400", "etag": f'"{sha256[:32]}"'}
     return FileResponse(path, media_type=kind, headers=headers)
 
 
-def _check_finish(told: FinishMessage, document: Document | None, found: TaskAccess) -> CheckResult:
+def _check_finish(
+    message: FinishMessage,
+    document: Document | None,
+    found: TaskAccess,
+    cache: CheckCache,
+) -> CheckResult:
     """Return the check of a scene, including unticked boxes."""
     if document is None:
         return CheckResult(
@@ -287,22 +363,22 @@ def _check_finish(told: FinishMessage, document: Document | None, found: TaskAcc
                 Finding(kind="empty", message="expected regions, found none; annotate the image"),
             )
         )
-    result = check_document(document, found.picture)
+    result = cache.analyse(found.task.id, document, found.picture).result
     boxes = [
-        (told.is_complete, "complete", "confirm that everything in the picture is segmented"),
-        (told.is_ordered, "ordered", "confirm that the depth order is right"),
+        (message.is_complete, "complete", "confirm that everything in the picture is segmented"),
+        (message.is_ordered, "ordered", "confirm that the depth order is right"),
     ]
     faults = list(result.faults)
-    for is_ticked, kind, message in boxes:
+    for is_ticked, kind, request_text in boxes:
         if not is_ticked:
-            faults.append(Finding(kind=kind, message=message))
+            faults.append(Finding(kind=kind, message=request_text))
     return CheckResult(faults=tuple(faults), remarks=result.remarks)
 
 
 def _why_closed(found: TaskAccess) -> str:
     if found.project.state != "open":
         return "the project is closed; its lead can open it"
-    return f"this task is {found.task.state}: nothing was saved; reopen it to go on"
+    return f"this task is {found.task.state}: nothing was saved; reopen it to continue"
 
 
 def _conflict(newest: NewestDraft) -> Response:
@@ -319,11 +395,15 @@ def _picture(picture: Picture) -> dict[str, Any]:
 
 
 def _comment(comment: Comment) -> dict[str, Any]:
+    at: list[float] | None = None
+    # A comment without a position is about the whole picture.
+    if comment.x is not None and comment.y is not None:
+        at = [comment.x, comment.y]
     return {
         "id": comment.id,
         "text": comment.text,
         "by": comment.person.name if comment.person else "",
-        "at": None if comment.x is None or comment.y is None else [comment.x, comment.y],
+        "at": at,
         "region": comment.region,
         "made_at": comment.made_at,
         "is_done": comment.done_at is not None,
@@ -333,5 +413,8 @@ def _comment(comment: Comment) -> dict[str, Any]:
 def _json(value: Any, status: int = 200) -> Response:
     headers = {"cache-control": "no-store"}
     return Response(
-        msgspec.json.encode(value), status, media_type="application/json", headers=headers
+        msgspec.json.encode(value),
+        status,
+        media_type="application/json",
+        headers=headers,
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
+from segarena_server import http_errors
 from segarena_server.auth.keys import find_key
 from segarena_server.auth.permissions import ANYONE, require_role, site_of
-from segarena_server.http import http_errors
 from segarena_server.pages.accounts import set_session
 from segarena_studio.pages.rendering import studio_page
 from segarena_studio.viewer.catalog import Catalog
@@ -20,14 +20,21 @@ router = APIRouter(include_in_schema=False)
 def show_studio(request: Request) -> Response:
     """Show the parts of the studio."""
     return studio_page(
-        request, "studio.html", title="Studio", looks=Catalog in site_of(request).things
+        request,
+        "studio.html",
+        title="Studio",
+        looks=Catalog in site_of(request).things,
     )
 
 
 @router.get("/studio/open")
 @require_role(ANYONE)
-def open_studio(request: Request, key: str = "", to: str = "") -> Response:
-    """Sign in the one person of this machine's studio by the printed link, and lead to a page of it."""
+def open_studio(
+    request: Request,
+    key: str = "",
+    to: str = "",
+) -> Response:
+    """Sign in the only user of this machine's studio with the printed link, and redirect to a page."""
     site = site_of(request)
     with site.database.reading() as session:
         found = find_key(session, "session", key, site.now())

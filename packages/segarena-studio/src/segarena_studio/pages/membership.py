@@ -2,30 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
+from segarena_server import http_errors
 from segarena_server.auth.permissions import require_role, site_of, visitor_of
-from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form, LargeForm, number_in
 from segarena_studio.annotation.access import find_project, find_task
 from segarena_studio.annotation.assignment import assign_task, deal_tasks, release_begun_tasks
 from segarena_studio.annotation.projects import list_members, remove_member, set_member
-from segarena_studio.pages.projects import log_action, settings_page
+from segarena_studio.pages.form_errors import rejected_in_form
+from segarena_studio.pages.projects import log_action, rejected_settings, settings_page
+from segarena_studio.pages.review import rejected_review
 
 router = APIRouter(include_in_schema=False)
 
 
+def _members_form(values: Mapping[str, str]) -> str:
+    """Return which form of the settings page sent these fields: the table's, or the one that adds."""
+    return "people" if values.get("do") else "member"
+
+
 @router.post("/studio/projects/{project_id:int}/members")
 @require_role("participant")
-def put(request: Request, project_id: int, form: Form) -> Response:
+@rejected_in_form(_members_form, rejected_settings)
+def put(
+    request: Request,
+    project_id: int,
+    form: Form,
+) -> Response:
     """Add or remove a member, change a role, or free the tasks that somebody left unfinished."""
     site = site_of(request)
     visitor = visitor_of(request)
     person = number_in(form.get("person", ""))
     with site.database.writing() as session:
         project, _ = find_project(
-            session, project_id, visitor.person_id, needed="lead", for_change=True
+            session,
+            project_id,
+            visitor.person_id,
+            needed="lead",
+            for_change=True,
         )
         if form.get("do") == "remove" and person is not None:
             remove_member(session, project, person)
@@ -33,7 +51,11 @@ def put(request: Request, project_id: int, form: Form) -> Response:
             release_begun_tasks(session, project.id, person)
         else:
             set_member(
-                session, project, form.get("name", ""), form.get("role", "annotator"), site.now()
+                session,
+                project,
+                form.get("name", ""),
+                form.get("role", "annotator"),
+                site.now(),
             )
         log_action(session, request, "project members", project)
     return RedirectResponse(f"/studio/projects/{project_id}/settings#people", 303)
@@ -41,32 +63,45 @@ def put(request: Request, project_id: int, form: Form) -> Response:
 
 @router.post("/studio/projects/{project_id:int}/deal")
 @require_role("participant")
-def deal_out(request: Request, project_id: int, form: LargeForm) -> Response:
-    """Deal the free tasks out to chosen members."""
+@rejected_in_form("deal", rejected_settings)
+def deal_out(
+    request: Request,
+    project_id: int,
+    form: LargeForm,
+) -> Response:
+    """Distribute the free tasks among the chosen members."""
     site = site_of(request)
     visitor = visitor_of(request)
     chosen = {number_in(name.removeprefix("to:")) for name in form if name.startswith("to:")}
     with site.database.writing() as session:
         project, _ = find_project(
-            session, project_id, visitor.person_id, needed="lead", for_change=True
+            session,
+            project_id,
+            visitor.person_id,
+            needed="lead",
+            for_change=True,
         )
+        # Accept only members, because the form could name anybody.
         people = [person.id for person, _ in list_members(session, project) if person.id in chosen]
         if not people:
             raise http_errors.invalid("expected at least one chosen member; choose who gets tasks")
         left = deal_tasks(session, project, people)
         log_action(session, request, "tasks dealt", project)
-    told = "All tasks are assigned."
+    result = "All tasks are assigned."
     if left:
-        told = (
-            f"{left} tasks remain: everybody chosen has these pictures already. Choose more people."
-        )
-    return settings_page(request, project_id, dealt=told)
+        result = f"{left} tasks remain, because the chosen members already have these pictures. Choose more members."
+    return settings_page(request, project_id, dealt=result)
 
 
 @router.post("/studio/tasks/{task_id:int}/give")
 @require_role("participant")
-def give_task(request: Request, task_id: int, form: Form) -> Response:
-    """Assign a task to a member, or free it: one that nobody began, or whose annotator left."""
+@rejected_in_form("give", rejected_review)
+def give_task(
+    request: Request,
+    task_id: int,
+    form: Form,
+) -> Response:
+    """Assign a task that was not begun, or whose annotator left, to a member, or make it free."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.writing() as session:

@@ -13,8 +13,8 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 
 from segarena.errors import StoreError, StoreUnavailable
 from segarena.systems.scenes.files.formats import FORMATS
+from segarena_server import http_errors
 from segarena_server.auth.permissions import require_role, site_of, visitor_of
-from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form, read_uploads
 from segarena_server.site import Site
 from segarena_studio.annotation.access import find_project
@@ -29,19 +29,43 @@ from segarena_studio.annotation.export_job import find_export, is_quick, request
 from segarena_studio.annotation.prior_annotations import read_annotations, start_tasks
 from segarena_studio.annotation.progress import measure_work
 from segarena_studio.annotation.project_export import export_archive
-from segarena_studio.pages.projects import log_action, settings_page
+from segarena_studio.pages.form_errors import FormError, answer_in_form, rejected_in_form
+from segarena_studio.pages.projects import (
+    log_action,
+    page_title,
+    rejected_settings,
+    settings_page,
+)
 from segarena_studio.pages.rendering import studio_page
 
 router = APIRouter(include_in_schema=False)
 MOST_START_BYTES = 256 * 2**20
+# An export uses a whole core, so run only one at a time within requests.
 _making = threading.Lock()
-"""An export takes all of a core: one at a time while people wait."""
 
 
 @router.get("/studio/projects/{project_id:int}/export")
 @require_role("participant")
 def show_export(request: Request, project_id: int) -> Response:
     """Show the export form, and the state of the visitor's last large export."""
+    return export_page(request, project_id)
+
+
+def rejected_export(
+    request: Request,
+    error: FormError,
+    project_id: int,
+) -> Response:
+    """Return the export page with the error in its form."""
+    return export_page(request, project_id, error)
+
+
+def export_page(
+    request: Request,
+    project_id: int,
+    error: FormError | None = None,
+) -> Response:
+    """Return the export form, as sent if it was rejected."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.reading() as session:
@@ -49,17 +73,33 @@ def show_export(request: Request, project_id: int) -> Response:
         people = [work.name for work in measure_work(session, project)]
         job, made = find_export(session, project_id, visitor.person_id or 0) or (None, None)
     answer = studio_page(
-        request, "project_export.html", title=f"Export of {project.name}", project=project, role=role,
-        formats=FORMATS, choices=CHOICES, people=people, job=job, made=made,
-    )  # fmt: skip
-    if job is not None and job.state in ("waiting", "leased"):
+        request,
+        "project_export.html",
+        title=page_title(f"Export of {project.name}", error),
+        status=error.status if error else 200,
+        error=error,
+        project=project,
+        role=role,
+        formats=FORMATS,
+        choices=CHOICES,
+        people=people,
+        job=job,
+        made=made,
+    )
+    # A reload would drop what was typed.
+    if error is None and job is not None and job.state in ("waiting", "leased"):
         answer.headers["refresh"] = "2"
     return answer
 
 
 @router.post("/studio/projects/{project_id:int}/export")
 @require_role("participant")
-def make_export(request: Request, project_id: int, form: Form) -> Response:
+@rejected_in_form("export", rejected_export)
+def make_export(
+    request: Request,
+    project_id: int,
+    form: Form,
+) -> Response:
     """Return the drawings as a zip; a large export is made by a job."""
     site = site_of(request)
     visitor = visitor_of(request)
@@ -72,11 +112,11 @@ def make_export(request: Request, project_id: int, form: Form) -> Response:
     )
     with site.database.reading() as session:
         project, _ = find_project(session, project_id, visitor.person_id, needed="reviewer")
-        told = collect_export(session, project, wanted, site.now())
-    # Not blocking: waiting here would occupy a server thread.
-    if is_quick(told) and _making.acquire(blocking=False):
+        contents = collect_export(session, project, wanted, site.now())
+    # Do not block: waiting here would occupy a server thread.
+    if is_quick(contents) and _making.acquire(blocking=False):
         try:
-            answer = _at_once(site, told)
+            answer = _at_once(site, contents)
         finally:
             _making.release()
     else:
@@ -104,21 +144,26 @@ def give_export(request: Request, project_id: int) -> Response:
         path = site.folder.exports.fetch(made.sha256)
     except StoreUnavailable:
         raise
-    except StoreError as error:  # backups leave them out
+    # Backups do not include exports, so a restored site has the job without its file.
+    except StoreError as error:
         raise http_errors.closed("this export was deleted; request it again") from error
     return FileResponse(path, media_type="application/zip", filename=made.name)
 
 
-def _at_once(site: Site, told: ExportContents) -> FileResponse:
-    archive = Path(mkdtemp(prefix="segarena-")) / archive_name(told.title, told.wanted)
+def _at_once(site: Site, contents: ExportContents) -> FileResponse:
+    archive = Path(mkdtemp(prefix="segarena-")) / archive_name(contents.title, contents.wanted)
     try:
-        export_archive(told, site.folder.photographs, archive)
+        export_archive(contents, site.folder.photographs, archive)
+    # Runs even if the process is stopped: nothing else would delete the archive.
     except BaseException:
         _drop(archive)
         raise
     done = BackgroundTask(_drop, archive)
     return FileResponse(
-        archive, media_type="application/zip", filename=archive.name, background=done
+        archive,
+        media_type="application/zip",
+        filename=archive.name,
+        background=done,
     )
 
 
@@ -144,9 +189,17 @@ async def start(request: Request, project_id: int) -> Response:
             log_action(session, request, "tasks begun", project, str(started.tasks))
         return settings_page(request, project_id, started=started)
 
-    return await run_in_threadpool(begin)
+    return await run_in_threadpool(
+        answer_in_form,
+        request,
+        "start",
+        fields,
+        begin,
+        lambda error: rejected_settings(request, error, project_id),
+    )
 
 
 def _drop(archive: Path) -> None:
     archive.unlink(missing_ok=True)
+    # The folder was created for this archive alone.
     archive.parent.rmdir()

@@ -21,7 +21,9 @@ from segarena_studio.annotation.picture_import import (
     check_folder,
 )
 from segarena_studio.annotation.pictures import remove_picture
-from segarena_studio.pages.projects import log_action, settings_page
+from segarena_studio.pages.form_errors import answer_in_form, rejected_in_form
+from segarena_studio.pages.projects import log_action, rejected_settings, settings_page
+from segarena_studio.pages.review import rejected_review
 
 router = APIRouter(include_in_schema=False)
 MOST_FILES = 200
@@ -35,24 +37,44 @@ async def upload(request: Request, project_id: int) -> Response:
     await run_in_threadpool(_check_lead, request, project_id)
     most = int(site_of(request).settings.limits.body_mb * 2**20)
     _, files = await read_uploads(request, most, MOST_FILES)
+
+    def add() -> Response:
+        return _add(request, project_id, lambda: add_files(site_of(request), project_id, files))
+
     return await run_in_threadpool(
-        _add, request, project_id, lambda: add_files(site_of(request), project_id, files)
+        answer_in_form,
+        request,
+        "pictures",
+        {},
+        add,
+        lambda error: rejected_settings(request, error, project_id),
     )
 
 
 @router.post("/studio/projects/{project_id:int}/folder")
 @require_role("participant")
-def take_folder(request: Request, project_id: int, form: Form) -> Response:
+@rejected_in_form("folder", rejected_settings)
+def take_folder(
+    request: Request,
+    project_id: int,
+    form: Form,
+) -> Response:
     """Add the pictures of a folder of the server, below those in its settings."""
     _check_lead(request, project_id)
     site = site_of(request)
-    folder = check_folder(Path(form.get("folder", "").strip()), site.settings.roots)
+    named = Path(form.get("folder", "").strip())
+    folder = check_folder(named, site.settings.roots)
     return _add(request, project_id, lambda: add_folder(site, project_id, folder))
 
 
 @router.post("/studio/tasks/{task_id:int}/remove-picture")
 @require_role("participant")
-def remove(request: Request, task_id: int, form: Form) -> Response:
+@rejected_in_form("remove-picture", rejected_review)
+def remove_task_picture(
+    request: Request,
+    task_id: int,
+    form: Form,
+) -> Response:
     """Remove the picture of a task from its project, while nobody has begun it."""
     site = site_of(request)
     visitor = visitor_of(request)
@@ -69,7 +91,11 @@ def _check_lead(request: Request, project_id: int) -> None:
         find_project(session, project_id, visitor_of(request).person_id, needed="lead")
 
 
-def _add(request: Request, project_id: int, add: Callable[[], ImportResult]) -> Response:
+def _add(
+    request: Request,
+    project_id: int,
+    add: Callable[[], ImportResult],
+) -> Response:
     site = site_of(request)
     visitor = visitor_of(request)
     added = add()
@@ -77,6 +103,7 @@ def _add(request: Request, project_id: int, add: Callable[[], ImportResult]) -> 
         project, _ = find_project(session, project_id, visitor.person_id, needed="lead")
         if added.new:
             log_action(session, request, "pictures added", project, str(added.new))
+    # The page sends files one by one and expects the result as JSON, not as a page.
     if request.headers.get("accept", "") == "application/json":
         return JSONResponse(msgspec.to_builtins(added))
     if not (added.new or added.known):

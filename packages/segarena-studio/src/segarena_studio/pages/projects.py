@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,9 +14,9 @@ from starlette.background import BackgroundTask
 from starlette.responses import RedirectResponse, Response
 
 from segarena.errors import InvalidInput
+from segarena_server import http_errors
 from segarena_server.audit_log import record_event
 from segarena_server.auth.permissions import require_role, site_of, visitor_of
-from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form, LargeForm, number_in
 from segarena_server.site import Site
 from segarena_studio.annotation.access import find_project, has_role
@@ -51,11 +52,12 @@ from segarena_studio.annotation.projects import (
 )
 from segarena_studio.assistance.assistants import assistants_of
 from segarena_studio.orm_models import STATES, Project
+from segarena_studio.pages.form_errors import FormError, rejected_in_form
 from segarena_studio.pages.rendering import studio_page
 
 router = APIRouter(include_in_schema=False)
 ON_A_PAGE = 48
-"""Pictures on a page."""
+"""Number of pictures on a page."""
 
 
 @router.get("/studio/projects")
@@ -68,26 +70,41 @@ def list_projects(request: Request) -> Response:
         found = list_projects_of(session, visitor.person_id or 0)
         counts = count_tasks_by_state(session, [project.id for project, _ in found])
     shown = [(project, role, counts[project.id]) for project, role in found]
-    return studio_page(request, "projects.html", title="Projects", projects=shown, states=STATES)
+    return studio_page(
+        request,
+        "projects.html",
+        title="Projects",
+        projects=shown,
+        states=STATES,
+    )
 
 
 @router.get("/studio/projects/new")
 @require_role("organiser")
-def show_new(request: Request) -> Response:
+def show_new_project(request: Request) -> Response:
     """Show the form of a new project."""
+    return new_page(request)
+
+
+def new_page(request: Request, error: FormError | None = None) -> Response:
+    """Return the form of a new project, as typed if it was rejected."""
     offered = list_segmenters(site_of(request))
     return studio_page(
         request,
         "project_new.html",
-        title="New project",
-        rules=ProjectRules(name=""),
+        title=page_title("New project", error),
+        status=error.status if error else 200,
+        rules=_typed_rules(error.values) if error else ProjectRules(name=""),
         offered=offered,
+        chosen=_typed_segmenters(offered, error.values) if error else offered,
+        error=error,
     )
 
 
 @router.post("/studio/projects/new")
 @require_role("organiser")
-def make(request: Request, form: LargeForm) -> Response:
+@rejected_in_form("rules", new_page)
+def make_project(request: Request, form: LargeForm) -> Response:
     """Create a project."""
     site = site_of(request)
     visitor = visitor_of(request)
@@ -107,7 +124,7 @@ def show_project(
     text: str = "",
     page: int = 1,
 ) -> Response:
-    """Show the progress of a project: to annotators their own tasks, to reviewers and leads all."""
+    """Show the progress of a project: annotators see their own tasks, reviewers and leads all tasks."""
     site = site_of(request)
     visitor = visitor_of(request)
     me = visitor.person_id or 0
@@ -120,6 +137,7 @@ def show_project(
         how: dict[str, Any] = {
             "state": state,
             "text": text[:100],
+            # Annotators see only their own tasks, whatever the address requests.
             "of_person": chosen if sees_all else None,
         }
         shown, count = list_pictures(
@@ -138,7 +156,13 @@ def show_project(
         }
         measured = read_agreement(session, project.id) if sees_all else ()
         is_behind = sees_all and bool(find_pending_pairs(session, project.id, 1))
-    query = urlencode({"state": state, "person": person if chosen else "", "text": text[:100]})
+    query = urlencode(
+        {
+            "state": state,
+            "person": person if chosen else "",
+            "text": text[:100],
+        }
+    )
     values |= {
         "project": project,
         "role": role,
@@ -152,20 +176,28 @@ def show_project(
     values |= {"number": page, "pages": max(1, math.ceil(count / ON_A_PAGE))}
     answer = studio_page(request, "project.html", title=project.name, **values)
     if is_behind:
+        # Run after the response, so that the visitor need not wait.
         answer.background = BackgroundTask(compare_pending, site, project_id)
     return answer
 
 
 @router.post("/studio/projects/{project_id:int}/next")
 @require_role("participant")
-def go_on(request: Request, project_id: int, form: Form) -> Response:
+def go_on(
+    request: Request,
+    project_id: int,
+    form: Form,
+) -> Response:
     """Redirect to the visitor's next task."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.writing() as session:
         project, _ = find_project(session, project_id, visitor.person_id)
         task = next_task(
-            session, project, visitor.person_id or 0, besides=number_in(form.get("besides", ""))
+            session,
+            project,
+            visitor.person_id or 0,
+            besides=number_in(form.get("besides", "")),
         )
     address = f"/studio/projects/{project_id}?done=1"
     if task:
@@ -175,14 +207,22 @@ def go_on(request: Request, project_id: int, form: Form) -> Response:
 
 @router.get("/studio/projects/{project_id:int}/people")
 @require_role("participant")
-def show_people(request: Request, project_id: int, since: str = "", until: str = "") -> Response:
-    """Show the work and times of everybody; to annotators only their own."""
+def show_people(
+    request: Request,
+    project_id: int,
+    since: str = "",
+    until: str = "",
+) -> Response:
+    """Show everybody's work and times; annotators see only their own."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.reading() as session:
         project, role = find_project(session, project_id, visitor.person_id)
         work = measure_work(
-            session, project, since=parse_day(since), until=parse_day(until, after=1)
+            session,
+            project,
+            since=parse_day(since),
+            until=parse_day(until, after=1),
         )
         measured = read_agreement(session, project.id)
     sees_all = has_role(role, "reviewer")
@@ -206,15 +246,33 @@ def show_settings(request: Request, project_id: int) -> Response:
     return settings_page(request, project_id)
 
 
+def rejected_settings(
+    request: Request,
+    error: FormError,
+    project_id: int,
+) -> Response:
+    """Return the settings page with the error in one of its forms."""
+    return settings_page(request, project_id, error=error)
+
+
 @router.post("/studio/projects/{project_id:int}/settings")
 @require_role("participant")
-def change(request: Request, project_id: int, form: LargeForm) -> Response:
+@rejected_in_form("rules", rejected_settings)
+def change_settings(
+    request: Request,
+    project_id: int,
+    form: LargeForm,
+) -> Response:
     """Change the settings."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.writing() as session:
         project, _ = find_project(
-            session, project_id, visitor.person_id, needed="lead", for_change=True
+            session,
+            project_id,
+            visitor.person_id,
+            needed="lead",
+            for_change=True,
         )
         change_project(session, project, _rules(site, form))
         log_action(session, request, "project changed", project)
@@ -223,7 +281,12 @@ def change(request: Request, project_id: int, form: LargeForm) -> Response:
 
 @router.post("/studio/projects/{project_id:int}/state")
 @require_role("participant")
-def change_state(request: Request, project_id: int, form: Form) -> Response:
+@rejected_in_form("state", rejected_settings)
+def change_state(
+    request: Request,
+    project_id: int,
+    form: Form,
+) -> Response:
     """Open or close a project."""
     site = site_of(request)
     visitor = visitor_of(request)
@@ -232,7 +295,11 @@ def change_state(request: Request, project_id: int, form: Form) -> Response:
         raise http_errors.invalid("state: expected open or closed")
     with site.database.writing() as session:
         project, _ = find_project(
-            session, project_id, visitor.person_id, needed="lead", for_change=True
+            session,
+            project_id,
+            visitor.person_id,
+            needed="lead",
+            for_change=True,
         )
         project.state = state
         log_action(session, request, f"project {state}", project)
@@ -241,14 +308,24 @@ def change_state(request: Request, project_id: int, form: Form) -> Response:
 
 @router.post("/studio/projects/{project_id:int}/remove")
 @require_role("participant")
-def remove(request: Request, project_id: int, form: Form) -> Response:
+@rejected_in_form("remove", rejected_settings)
+def remove(
+    request: Request,
+    project_id: int,
+    form: Form,
+) -> Response:
     """Delete a project with all drawings, after its name was typed as a confirmation."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.writing() as session:
         project, _ = find_project(
-            session, project_id, visitor.person_id, needed="lead", for_change=True
+            session,
+            project_id,
+            visitor.person_id,
+            needed="lead",
+            for_change=True,
         )
+        # Typing the name prevents deletion by an accidental click; nothing can be restored.
         if " ".join(form.get("name", "").split()) != project.name:
             raise InvalidInput(f"to delete the project, type its name: {project.name}")
         log_action(session, request, "project removed", project, project.name)
@@ -256,9 +333,16 @@ def remove(request: Request, project_id: int, form: Form) -> Response:
     return RedirectResponse("/studio/projects", 303)
 
 
-def settings_page(request: Request, project_id: int, **results: Any) -> Response:
-    """Return the settings page, with the results of an action."""
+def settings_page(
+    request: Request,
+    project_id: int,
+    *,
+    error: FormError | None = None,
+    **results: Any,
+) -> Response:
+    """Return the settings page, with the results of an action or the error in a form."""
     site = site_of(request)
+    offered = list_segmenters(site)
     visitor = visitor_of(request)
     with site.database.reading() as session:
         project, role = find_project(session, project_id, visitor.person_id, needed="lead")
@@ -271,19 +355,29 @@ def settings_page(request: Request, project_id: int, **results: Any) -> Response
             "dealt": "",
             "added": None,
             "started": None,
+            "rules": read_rules(project),
             **results,
         }
+    if error and error.form == "rules":
+        page_values["rules"] = _typed_rules(error.values)
+        page_values["chosen"] = _typed_segmenters(offered, error.values)
     return studio_page(
         request,
         "project_settings.html",
-        title=f"Settings of {project.name}",
+        title=page_title(f"Settings of {project.name}", error),
+        status=error.status if error else 200,
         project=project,
         role=role,
-        rules=read_rules(project),
-        offered=list_segmenters(site),
+        offered=offered,
         roots=site.settings.roots,
+        error=error,
         **page_values,
     )
+
+
+def page_title(title: str, error: FormError | None) -> str:
+    """Return the title of a page; screen readers read it first, so it announces an error."""
+    return f"Error: {title}" if error else title
 
 
 def list_segmenters(site: Site) -> tuple[str, ...]:
@@ -292,7 +386,11 @@ def list_segmenters(site: Site) -> tuple[str, ...]:
 
 
 def log_action(
-    session: Session, request: Request, action: str, project: Project, more: str = ""
+    session: Session,
+    request: Request,
+    action: str,
+    project: Project,
+    more: str = "",
 ) -> None:
     """Write an action on a project to the audit log."""
     visitor = visitor_of(request)
@@ -312,16 +410,34 @@ def parse_day(text: str, *, after: int = 0) -> float | None:
         return None
 
 
+def _typed_rules(values: Mapping[str, str]) -> dict[str, Any]:
+    """Return the settings as typed, for the fields of the form; they may be invalid."""
+    return {
+        "name": values.get("name", ""),
+        "guide": values.get("guide", ""),
+        "labels": values.get("labels", "").splitlines(),
+        "annotators": values.get("annotators", ""),
+        "is_free": values.get("is_free", "") == "yes",
+        "is_reviewed": values.get("is_reviewed", "") == "yes",
+        "seed": values.get("seed", ""),
+    }
+
+
+def _typed_segmenters(offered: Sequence[str], values: Mapping[str, str]) -> tuple[str, ...]:
+    return tuple(name for name in offered if values.get(f"segmenter:{name}"))
+
+
 def _rules(site: Site, form: dict[str, str]) -> ProjectRules:
-    told = form.get("seed", "").strip()
+    seed_text = form.get("seed", "").strip()
     annotators = number_in(form.get("annotators", "1"))
-    seed = number_in(told)
-    if annotators is None or (told and seed is None):
+    seed = number_in(seed_text)
+    if annotators is None or (seed_text and seed is None):
         raise InvalidInput(
             "annotators of a picture and seed: expected whole numbers of at most nine digits"
         )
     return ProjectRules(
         name=form.get("name", ""),
+        # Browsers send lines that end in \r\n.
         guide=form.get("guide", "").replace("\r\n", "\n"),
         labels=tuple(form.get("labels", "").splitlines()),
         segmenters=tuple(name for name in list_segmenters(site) if form.get(f"segmenter:{name}")),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from fastapi import APIRouter, Request
@@ -11,16 +10,14 @@ from sqlalchemy.orm import Session
 from starlette.background import BackgroundTask
 from starlette.responses import RedirectResponse, Response
 
-from segarena.errors import InvalidMask
-from segarena.systems.scenes.checks.quality import region_centre
-from segarena.systems.scenes.model.rasters import RegionRaster, rasterise
-from segarena.systems.scenes.model.scene import Scene
+from segarena_server import http_errors
 from segarena_server.auth.permissions import require_role, site_of, visitor_of
-from segarena_server.http import http_errors
+from segarena_server.db.orm_models import Person
 from segarena_server.http.request_body import Form
 from segarena_studio.annotation.access import OPEN_STATES, TaskAccess, find_task, has_role
 from segarena_studio.annotation.agreement import compare_pending
 from segarena_studio.annotation.assignment import is_assignable
+from segarena_studio.annotation.check_cache import SceneAnalysis, check_cache_of
 from segarena_studio.annotation.drafts import read_revision
 from segarena_studio.annotation.progress import find_next_review
 from segarena_studio.annotation.projects import list_members
@@ -34,9 +31,10 @@ from segarena_studio.annotation.review import (
     take_for_review,
 )
 from segarena_studio.annotation.revision_diff import list_changes
-from segarena_studio.annotation.scene_checks import check_document
-from segarena_studio.annotation.scene_document import Document, document_to_scene
+from segarena_studio.annotation.scene_document import Document
 from segarena_studio.annotation.time_tracking import read_region_times
+from segarena_studio.orm_models import Comment
+from segarena_studio.pages.form_errors import FormError, rejected_in_form
 from segarena_studio.pages.rendering import studio_page
 
 router = APIRouter(include_in_schema=False)
@@ -44,21 +42,21 @@ _COLOURS = 7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RegionView:
+class RegionOutline:
     """A region on the page.
 
     Attributes:
-        id: in the document.
-        order: position from the front, from 1.
-        name: "" for none.
+        id: id of the region in the document.
+        order: position in the depth order, from 1 at the front.
+        name: name of the region; "" if it has none.
         path: SVG path data, in pixels of the picture.
         colour: CSS class, the same in every revision.
         hidden: occluded share; None if unknown.
         points: number of corners.
-        spent_s: seconds spent on it; None if not measured.
-        is_stuff: whether it is stuff.
-        at: (x, y) of its number; None without pixels.
-        is_same: in a comparison, whether the outline has not changed.
+        spent_s: seconds spent on the region; None if not measured.
+        is_stuff: whether the region is stuff (ground, sky, water) rather than a thing.
+        at: (x, y) at which its number is drawn; None if the region has no pixels.
+        is_same: in a comparison, whether the outline is unchanged.
     """
 
     id: str
@@ -78,20 +76,54 @@ class RegionView:
 @require_role("participant")
 def show_task(request: Request, task_id: int) -> Response:
     """Show a drawing to its annotator, and to reviewers and leads, who may judge it."""
+    return review_page(request, task_id)
+
+
+def rejected_review(
+    request: Request,
+    error: FormError,
+    task_id: int,
+) -> Response:
+    """Return the review page with the error in one of its forms."""
+    return review_page(request, task_id, error)
+
+
+def review_page(
+    request: Request,
+    task_id: int,
+    error: FormError | None = None,
+) -> Response:
+    """Return the review page, with the error in one of its forms."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.reading() as session:
         found = find_task(session, task_id, visitor.person_id)
         values = _task_values(session, found)
     document = values.pop("document")
-    values["regions"] = _regions(document, found) if document else []
-    values["looked"] = check_document(document, found.picture) if document else None
-    return studio_page(request, "review.html", title=found.picture.name, **values)
+    analysis: SceneAnalysis | None = None
+    if document:
+        # Analysed when the task was finished, if this process has served since.
+        analysis = check_cache_of(site).analyse(task_id, document, found.picture)
+    values["regions"] = _regions(document, found, analysis) if document and analysis else []
+    values["looked"] = analysis.result if analysis else None
+    return studio_page(
+        request,
+        "review.html",
+        title=f"Error: {found.picture.name}" if error else found.picture.name,
+        status=error.status if error else 200,
+        error=error,
+        **values,
+    )
 
 
 @router.post("/studio/tasks/{task_id:int}/review")
 @require_role("participant")
-def judge(request: Request, task_id: int, form: Form) -> Response:
+@rejected_in_form("decision", rejected_review)
+def judge(
+    request: Request,
+    task_id: int,
+    form: Form,
+) -> Response:
     """Take a task for review, approve it, return it, or reopen it."""
     site = site_of(request)
     visitor = visitor_of(request)
@@ -133,11 +165,18 @@ def _task_values(session: Session, found: TaskAccess) -> dict[str, Any]:
     task = found.task
     newest = read_revision(session, task)
     returned = find_last_return(session, task)
+    # There are no changes to show while the returned revision is still the newest.
     if returned and returned.revision != task.revision:
         old = read_revision(session, task, returned.revision)
     else:
         old = None
-    is_lead = has_role(found.role, "lead")
+    # Only leads reassign tasks, so other roles need no list of members.
+    members: list[tuple[Person, str]] = []
+    if has_role(found.role, "lead") and is_assignable(session, task):
+        members = list_members(session, found.project)
+    comments: list[tuple[int, Comment, Person | None]] = []
+    for number, one in enumerate(list_comments(session, task), 1):
+        comments.append((number, one, one.person))
     return {
         "found": found,
         "task": task,
@@ -148,80 +187,72 @@ def _task_values(session: Session, found: TaskAccess) -> dict[str, Any]:
         "document": newest[0] if newest else None,
         "old": _outlines(old[0], newest[0]) if old and newest else [],
         "changes": list_changes(old[0], newest[0]) if old and newest else [],
-        "comments": [
-            (number, one, one.person) for number, one in enumerate(list_comments(session, task), 1)
-        ],
+        "comments": comments,
         "decisions": [(one, one.person) for one in list_decisions(session, task)],
-        "members": list_members(session, found.project)
-        if is_lead and is_assignable(session, task)
-        else [],
+        "members": members,
         "open_states": OPEN_STATES,
     }
 
 
-def _regions(document: Document, found: TaskAccess) -> list[RegionView]:
-    picture = found.picture
+def _regions(
+    document: Document,
+    found: TaskAccess,
+    analysis: SceneAnalysis,
+) -> list[RegionOutline]:
     spent = read_region_times(found.task.spent)
-    shape = picture.height, picture.width
-    rasters = _rasters(document_to_scene(document, name=picture.name, shape=shape))
-    return [
-        RegionView(
-            id=region.id,
-            order=number,
-            name=region.name,
-            path=path,
-            colour=region_colour(region.id),
-            hidden=raster.occlusion if raster else None,
-            points=len(region.ring),
-            spent_s=spent[region.id].total_s if region.id in spent else None,
-            is_stuff=bool(region.is_stuff),
-            at=_number_at(raster) if raster else None,
+    views: list[RegionOutline] = []
+    outlines = zip(
+        document.regions,
+        _paths(document),
+        analysis.occlusions,
+        analysis.numbers_at,
+        strict=True,
+    )
+    for order, (region, path, occlusion, number_at) in enumerate(outlines, 1):
+        views.append(
+            RegionOutline(
+                id=region.id,
+                order=order,
+                name=region.name,
+                path=path,
+                colour=region_colour(region.id),
+                hidden=occlusion,
+                points=len(region.ring),
+                spent_s=spent[region.id].total_s if region.id in spent else None,
+                is_stuff=bool(region.is_stuff),
+                at=number_at,
+            )
         )
-        for number, (region, path, raster) in enumerate(
-            zip(document.regions, _paths(document), rasters, strict=True), 1
-        )
-    ]
+    return views
 
 
-def _number_at(raster: RegionRaster) -> tuple[float, float] | None:
-    """Return (x, y) of a region's number, on its visible part if there is one."""
-    at = region_centre(replace(raster, amodal=raster.visible)) or region_centre(raster)
-    if at is None:
-        return None
-    row, column = at
-    return column, row
-
-
-def _rasters(scene: Scene) -> Sequence[RegionRaster | None]:
-    """Rasterise the regions of a scene; None for each if they have too many pixels, which is an error."""
-    try:
-        return rasterise(scene).regions
-    except InvalidMask:
-        return [None] * len(scene.regions)
-
-
-def _outlines(document: Document, now: Document) -> list[RegionView]:
+def _outlines(document: Document, now: Document) -> list[RegionOutline]:
     """Return the regions of an earlier revision."""
-    known = {region.id: path for region, path in zip(now.regions, _paths(now), strict=True)}
-    return [
-        RegionView(
-            id=region.id,
-            order=number,
-            name=region.name,
-            path=path,
-            colour=region_colour(region.id),
-            is_same=known.get(region.id) == path,
+    known: dict[str, str] = {}
+    for region, path in zip(now.regions, _paths(now), strict=True):
+        known[region.id] = path
+    views: list[RegionOutline] = []
+    outlines = zip(document.regions, _paths(document), strict=True)
+    for order, (region, path) in enumerate(outlines, 1):
+        views.append(
+            RegionOutline(
+                id=region.id,
+                order=order,
+                name=region.name,
+                path=path,
+                colour=region_colour(region.id),
+                is_same=known.get(region.id) == path,
+            )
         )
-        for number, (region, path) in enumerate(
-            zip(document.regions, _paths(document), strict=True), 1
-        )
-    ]
+    return views
 
 
 def _paths(document: Document) -> list[str]:
     """Return the outlines of a document as SVG path data."""
     found: list[str] = []
     for region in document.regions:
+        # One decimal is enough: a tenth of a pixel is invisible, and a page has thousands of
+        # corners.
         corners = " ".join(
             f"{document.points[at][0]:.1f},{document.points[at][1]:.1f}" for at in region.ring
         )
@@ -231,6 +262,7 @@ def _paths(document: Document) -> list[str]:
 
 def region_colour(region_id: str) -> str:
     """Return the CSS class of a region's colour, which does not depend on the order."""
+    # Derive the colour from the id, so that it stays the same when regions are reordered.
     digits = "".join(letter for letter in region_id if letter.isdigit())
     number = int(digits[-6:]) if digits else len(region_id)
     return f"c{number % _COLOURS}"

@@ -33,3 +33,24 @@ def show_scene(request: Request, task_id: int) -> Response:
             is_open=found.is_open,
             state=found.task.state,
         )
+
+
+@router.get("/studio/tasks/{task_id:int}/view")
+@require_role("participant")
+def show_read_only(request: Request, task_id: int) -> Response:
+    """Show a drawing in the editor without changing it, for comments at positions; its annotator gets the editor."""
+    with site_of(request).database.reading() as session:
+        found = find_task(session, task_id, visitor_of(request).person_id)
+        if found.is_own and found.is_open:
+            return RedirectResponse(f"/studio/tasks/{task_id}", 303)
+        return studio_page(
+            request,
+            "scene.html",
+            title=found.picture.name,
+            task=task_id,
+            name=found.picture.name,
+            project="Review",
+            back=f"/studio/tasks/{task_id}/look",
+            is_open=False,
+            state="viewed",
+        )

@@ -1,4 +1,4 @@
-"""Pages for people in place of a simulated user: the runs that ask them, and their seats."""
+"""Pages for people in place of simulated users: the runs with human users, and their seats."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 from segarena.engine.human_queue import PersonPrompts, SeatInfo
 from segarena.engine.sample_preview import SamplePreview, read_preview
 from segarena.errors import InvalidInput
+from segarena_server import http_errors
 from segarena_server.auth.permissions import require_role, site_of, visitor_of
-from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form, read_page_json
 from segarena_studio.human_user.personal_data import participant_name
 from segarena_studio.human_user.run_registry import ServedRun, find_run, list_runs
-from segarena_studio.human_user.seat_assignment import measure_progress, take_seat
+from segarena_studio.human_user.seat_assignment import SeatProgress, measure_progress, take_seat
 from segarena_studio.human_user.seat_messages import (
     RoundMessage,
     build_person_prompts,
@@ -34,19 +34,19 @@ router = APIRouter(include_in_schema=False)
 _MOST_BYTES = 2 * 2**20
 _PATIENCE_S = 15.0
 _LOOK_S = 0.02
+# Index of a round or frame in an address; also used as a file name.
 _Number = Annotated[int, Path(ge=0, le=10**6)]
-"""Number of a round or frame in an address; also used as a file name."""
+# The files of a sample never change, because the address contains the run.
 _YEAR = "private, max-age=31536000, immutable"
 
 
 @router.get("/studio/seats")
 @require_role("participant")
-def show_runs(request: Request) -> Response:
-    """List the runs that ask people."""
-    runs = [
-        (run, measure_progress(run.seats, _person(request, run)))
-        for run in list_runs(site_of(request).folder)
-    ]
+def show_waiting_runs(request: Request) -> Response:
+    """List the runs that request prompts from people."""
+    runs: list[tuple[ServedRun, SeatProgress]] = []
+    for run in list_runs(site_of(request).folder):
+        runs.append((run, measure_progress(run.seats, _person(request, run))))
     return studio_page(request, "seats.html", title="Take a seat", runs=runs)
 
 
@@ -54,7 +54,8 @@ def show_runs(request: Request) -> Response:
 @require_role("participant")
 def show_seat(request: Request, run: str) -> Response:
     """Show a seat; the page requests its contents."""
-    return studio_page(request, "seat.html", title=_run(request, run).title, run=_run(request, run))
+    found = _run(request, run)
+    return studio_page(request, "seat.html", title=found.title, run=found)
 
 
 @router.get("/studio/seats/{run}/dialogues")
@@ -67,12 +68,23 @@ def show_dialogues(request: Request, run: str) -> Response:
         info = found.seats.seat(name)
         if info is not None:
             rows.append((info, _dialogue_state(found, info)))
-    return studio_page(request, "seat_dialogues.html", title=found.title, run=found, rows=rows)
+    return studio_page(
+        request,
+        "seat_dialogues.html",
+        title=found.title,
+        run=found,
+        rows=rows,
+    )
 
 
 @router.post("/studio/seats/{run}/dialogues/{seat}/free")
 @require_role("organiser")
-def free_seat(request: Request, run: str, seat: str, form: Form) -> Response:
+def free_seat(
+    request: Request,
+    run: str,
+    seat: str,
+    form: Form,
+) -> Response:
     """Free a seat that somebody took without giving a prompt."""
     found = _run(request, run)
     found.seats.free(_seat(found, seat).seat)
@@ -81,15 +93,26 @@ def free_seat(request: Request, run: str, seat: str, form: Form) -> Response:
 
 @router.post("/studio/seats/{run}/dialogues/{seat}/end")
 @require_role("organiser")
-def end_dialogue(request: Request, run: str, seat: str, form: Form) -> Response:
+def end_dialogue(
+    request: Request,
+    run: str,
+    seat: str,
+    form: Form,
+) -> Response:
     """End an abandoned dialogue as it stands."""
     found = _run(request, run)
     info = _seat(found, seat)
     person = found.seats.person(info.seat)
     if not person or found.seats.is_over(info.seat):
         raise http_errors.conflict("this dialogue is not in progress; reload the page")
+    # Ending a dialogue is recorded as prompts of None, as when the person finds nothing left to
+    # correct.
     ended = PersonPrompts(
-        id="", prompts=None, person=person, user_s=0.0, note="ended by who leads the run"
+        id="",
+        prompts=None,
+        person=person,
+        user_s=0.0,
+        note="ended by the organiser of the run",
     )
     found.seats.give(info.seat, _count_rounds(found, info) + 1, ended)
     return RedirectResponse(f"/studio/seats/{run}/dialogues", 303)
@@ -102,7 +125,7 @@ class _Nothing(msgspec.Struct, frozen=True):
 @router.post("/studio/seats/{run}/take")
 @require_role("participant")
 async def take(request: Request, run: str) -> Response:
-    """Assign a seat to the visitor: the one they left, or another; or report that none is free."""
+    """Assign a seat to the visitor: the one they left, or another one; report if none is free."""
     await read_page_json(request, _Nothing)
     found = _run(request, run)
     person = _person(request, found)
@@ -114,7 +137,11 @@ async def take(request: Request, run: str) -> Response:
 
 @router.get("/studio/seats/{run}/{seat}/about")
 @require_role("participant")
-def about(request: Request, run: str, seat: str) -> Response:
+def about(
+    request: Request,
+    run: str,
+    seat: str,
+) -> Response:
     """Describe a seat."""
     found, info = _own(request, run, seat)
     return _json(describe_seat(found.seats, info, _seen(found, info)))
@@ -122,7 +149,11 @@ def about(request: Request, run: str, seat: str) -> Response:
 
 @router.get("/studio/seats/{run}/{seat}/state")
 @require_role("participant")
-def state(request: Request, run: str, seat: str) -> Response:
+def state(
+    request: Request,
+    run: str,
+    seat: str,
+) -> Response:
     """Return the state of the dialogue at a seat."""
     found, info = _own(request, run, seat)
     return _json(describe_state(found.seats, info))
@@ -130,20 +161,27 @@ def state(request: Request, run: str, seat: str) -> Response:
 
 @router.put("/studio/seats/{run}/{seat}/rounds/{number}")
 @require_role("participant")
-async def give(request: Request, run: str, seat: str, number: _Number) -> Response:
-    """Store the prompts of a round, and wait a while for the answer.
+async def give(
+    request: Request,
+    run: str,
+    seat: str,
+    number: _Number,
+) -> Response:
+    """Store the prompts of a round, and wait for a limited time for the prediction.
 
-    Prompts are final: the same request again changes nothing, and other prompts for the same round
-    are rejected.
+    Prompts are final: repeating the same request changes nothing, and other prompts for the same
+    round are rejected.
     """
     came = await read_page_json(request, RoundMessage, _MOST_BYTES)
     found, info = await run_in_threadpool(_own, request, run, seat)
     given = await run_in_threadpool(_give, request, found, info, number, came)
+    # If one person uses two windows, the first prompts count.
     if given.id != came.id:
         raise http_errors.conflict(
-            "this round was answered already in another window; reload the page"
+            "this round was already answered in another window; reload the page"
         )
     until = time.monotonic() + _PATIENCE_S
+    # Files are the only connection to the run, which may be a process on another host.
     while found.seats.answered(info.seat, number) is None and time.monotonic() < until:
         await asyncio.sleep(_LOOK_S)
     return _json(await run_in_threadpool(describe_state, found.seats, info))
@@ -151,7 +189,12 @@ async def give(request: Request, run: str, seat: str, number: _Number) -> Respon
 
 @router.get("/studio/seats/{run}/{seat}/picture/{number}")
 @require_role("participant")
-def picture(request: Request, run: str, seat: str, number: _Number) -> Response:
+def picture(
+    request: Request,
+    run: str,
+    seat: str,
+    number: _Number,
+) -> Response:
     """Return an image, or a frame of a video."""
     found, info = _own(request, run, seat)
     file = found.seats.sample_folder(info.place) / f"{number:05d}.png"
@@ -162,7 +205,11 @@ def picture(request: Request, run: str, seat: str, number: _Number) -> Response:
 
 @router.get("/studio/seats/{run}/{seat}/voxels")
 @require_role("participant")
-def voxels(request: Request, run: str, seat: str) -> Response:
+def voxels(
+    request: Request,
+    run: str,
+    seat: str,
+) -> Response:
     """Return the voxels of a volume, 16 bits each."""
     found, info = _own(request, run, seat)
     file = found.seats.sample_folder(info.place) / "voxels.gz"
@@ -173,13 +220,18 @@ def voxels(request: Request, run: str, seat: str) -> Response:
 
 
 def _give(
-    request: Request, run: ServedRun, info: SeatInfo, number: int, came: RoundMessage
+    request: Request,
+    run: ServedRun,
+    info: SeatInfo,
+    number: int,
+    came: RoundMessage,
 ) -> PersonPrompts:
     there = run.seats.given(info.seat, number)
     if there is not None:
         return there
     if number != _count_rounds(run, info) + 1 or run.seats.is_over(info.seat):
         raise http_errors.conflict(f"expected the next round, got round {number}; reload the page")
+    # A person corrects the previous prediction; without it there is nothing to correct.
     if number > 1 and run.seats.answered(info.seat, number - 1) is None:
         raise http_errors.conflict("the previous round is not answered yet; wait for it")
     try:
@@ -209,8 +261,12 @@ def _seat(run: ServedRun, name: str) -> SeatInfo:
     return info
 
 
-def _own(request: Request, run: str, seat: str) -> tuple[ServedRun, SeatInfo]:
-    """Return a run and the visitor's seat; for seats of others the answer is as for a missing page."""
+def _own(
+    request: Request,
+    run: str,
+    seat: str,
+) -> tuple[ServedRun, SeatInfo]:
+    """Return a run and the visitor's seat; for other people's seats, respond as for a missing page."""
     found = _run(request, run)
     info = _seat(found, seat)
     if found.seats.person(info.seat) != _person(request, found):

@@ -21,10 +21,10 @@ from segarena.plugin_spec import PluginSpec
 from segarena.registry import plugins_by_name
 from segarena.reports.overlays import View, outline
 from segarena_people.prompts import PromptKind
+from segarena_server import http_errors
 from segarena_server.auth.permissions import Visitor, require_role, site_of, visitor_of
 from segarena_server.db.orm_models import Job
 from segarena_server.extensions.allowed_plugins import plugin_fault
-from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form, LargeForm, number_in
 from segarena_server.jobs.job_queue import enqueue_job, find_job
 from segarena_studio.pages.rendering import studio_page
@@ -35,6 +35,7 @@ from segarena_studio.studies.jobs import CorrectStudy, MakeStudy
 from segarena_studio.studies.management import check_new, delete_study, set_study_state
 from segarena_studio.studies.orm_models import StudyItem, StudyLink, StudyRow
 from segarena_studio.studies.progress import (
+    AnswerMark,
     find_neighbours,
     list_item_counts,
     list_marks,
@@ -61,22 +62,25 @@ _FIRST = {"slug": "", "title": "", "dataset": "demo", "kinds.click": "on", "mode
 def show_studies(request: Request) -> Response:
     """List all studies."""
     with site_of(request).database.reading() as session:
-        rows = [
-            (row, decode_study(row.description), overview_row(session, row))
-            for row in session.scalars(select(StudyRow).order_by(StudyRow.made_at.desc()))
-        ]
+        rows: list[tuple[StudyRow, Study, Any]] = []
+        for row in session.scalars(select(StudyRow).order_by(StudyRow.made_at.desc())):
+            rows.append((row, decode_study(row.description), overview_row(session, row)))
         known = {row.slug for row, _, _ in rows}
-        jobs = [
-            job
-            for job in session.scalars(select(Job).where(Job.kind == MakeStudy.name))
-            if job.about not in known
-        ]
-    return studio_page(request, "studies.html", title="Studies", rows=rows, jobs=jobs)
+        # A job whose study exists is done; the other jobs are in progress or have failed.
+        all_jobs = session.scalars(select(Job).where(Job.kind == MakeStudy.name))
+        jobs = [job for job in all_jobs if job.about not in known]
+    return studio_page(
+        request,
+        "studies.html",
+        title="Studies",
+        rows=rows,
+        jobs=jobs,
+    )
 
 
 @router.get(_PATH + "/new")
 @require_role("organiser")
-def show_new(request: Request, like: str = "") -> Response:
+def show_new_study(request: Request, like: str = "") -> Response:
     """Show the form of a new study, optionally filled in like an existing one."""
     texts = {**form_texts(Study(slug="x", title="x", dataset="demo")), **_FIRST}
     if like:
@@ -87,19 +91,21 @@ def show_new(request: Request, like: str = "") -> Response:
 
 @router.post(_PATH + "/new")
 @require_role("organiser")
-def make(request: Request, form: LargeForm) -> Response:
+def make_study(request: Request, form: LargeForm) -> Response:
     """Start the creation of a study."""
     site = site_of(request)
     filled = read_form(form)
     faults = filled.faults or _forbidden_plugins(request, filled.study)
     if filled.study is None or faults:
         return _form(request, form, faults)
-    told = json.dumps({"study": encode_study(filled.study), "by": _by(visitor_of(request))})
+    by = _by(visitor_of(request))
+    values = json.dumps({"study": encode_study(filled.study), "by": by})
     try:
         with site.database.writing() as session:
             check_new(session, filled.study)
-            enqueue_job(session, MakeStudy.name, filled.study.slug, site.now(), told)
+            enqueue_job(session, MakeStudy.name, filled.study.slug, site.now(), values)
     except InvalidInput as error:
+        # Messages begin with the field, which is where the form shows them.
         field, _, why = str(error).partition(": ")
         return _form(request, form, {field: why})
     site.hurry()
@@ -108,13 +114,22 @@ def make(request: Request, form: LargeForm) -> Response:
 
 @router.get(_PATH + "/{slug}")
 @require_role("organiser")
-def show_study(request: Request, slug: str, first: int = 0) -> Response:
+def show_study(
+    request: Request,
+    slug: str,
+    first: int = 0,
+) -> Response:
     """Show the progress of a study, or of its creation."""
     return _show(request, slug, min(max(0, first), 10**9))
 
 
 def _show(
-    request: Request, slug: str, first: int = 0, *, asked: str = "", fault: str = ""
+    request: Request,
+    slug: str,
+    first: int = 0,
+    *,
+    asked: str = "",
+    fault: str = "",
 ) -> Response:
     site = site_of(request)
     with site.database.reading() as session:
@@ -126,7 +141,15 @@ def _show(
         links = session.scalars(
             select(StudyLink).where(StudyLink.study_id == row.id).order_by(StudyLink.id)
         ).all()
-        told: dict[str, Any] = {
+        addresses: list[tuple[StudyLink, str]] = []
+        for link in links:
+            address = f"{site.settings.address}/studio/take/{link_text(site, link)}"
+            addresses.append((link, address))
+        corrections: list[tuple[str, Job]] = []
+        for job in CorrectStudy.of_study(session, row):
+            model = job.about.partition(": ")[2]
+            corrections.append((model, job))
+        values: dict[str, Any] = {
             "row": row,
             "study": study,
             "groups": measure_arms(session, row, study),
@@ -134,25 +157,28 @@ def _show(
             "total": total,
             "first": first,
             "most": _ITEMS,
-            "links": [
-                (link, f"{site.settings.address}/studio/take/{link_text(site, link)}")
-                for link in links
-            ],
-            "corrections": [
-                (job.about.partition(": ")[2], job) for job in CorrectStudy.of_study(session, row)
-            ],
+            "links": addresses,
+            "corrections": corrections,
             "segmenters": list_click_segmenters(),
             "asked": asked,
             "fault": fault,
         }
     return studio_page(
-        request, "study.html", title=study.title, status=422 if fault else 200, **told
+        request,
+        "study.html",
+        title=study.title,
+        status=422 if fault else 200,
+        **values,
     )
 
 
 @router.post(_PATH + "/{slug}")
 @require_role("organiser")
-def change(request: Request, slug: str, form: Form) -> Response:
+def change_study(
+    request: Request,
+    slug: str,
+    form: Form,
+) -> Response:
     """Open, close or delete a study."""
     site = site_of(request)
     by = _by(visitor_of(request))
@@ -171,11 +197,15 @@ def change(request: Request, slug: str, form: Form) -> Response:
 
 @router.post(_PATH + "/{slug}/corrections")
 @require_role("organiser")
-def correct(request: Request, slug: str, form: Form) -> Response:
-    """Have a segmenter answer the clicks of the first round, so that others correct its masks."""
+def correct(
+    request: Request,
+    slug: str,
+    form: Form,
+) -> Response:
+    """Let a segmenter answer the clicks of the first round, so that other participants correct its masks."""
     site = site_of(request)
     segmenter = form.get("segmenter", "").strip()
-    told = json.dumps({"segmenter": segmenter, "by": _by(visitor_of(request))})
+    values = json.dumps({"segmenter": segmenter, "by": _by(visitor_of(request))})
     try:
         with site.database.writing() as session:
             _row(session, slug)
@@ -183,7 +213,11 @@ def correct(request: Request, slug: str, form: Form) -> Response:
                 raise InvalidInput(fault)
             build_request(session, slug, segmenter)
             enqueue_job(
-                session, CorrectStudy.name, CorrectStudy.about(slug, segmenter), site.now(), told
+                session,
+                CorrectStudy.name,
+                CorrectStudy.about(slug, segmenter),
+                site.now(),
+                values,
             )
     except (InvalidInput, PluginError) as error:
         return _show(request, slug, asked=segmenter, fault=str(error))
@@ -193,7 +227,11 @@ def correct(request: Request, slug: str, form: Form) -> Response:
 
 @router.post(_PATH + "/{slug}/links")
 @require_role("organiser")
-def add_link(request: Request, slug: str, form: Form) -> Response:
+def add_link(
+    request: Request,
+    slug: str,
+    form: Form,
+) -> Response:
     """Create a link for participants."""
     site = site_of(request)
     most = number_in(form.get("most", ""))
@@ -201,7 +239,8 @@ def add_link(request: Request, slug: str, form: Form) -> Response:
         raise http_errors.invalid(f"most: expected a number, got {form.get('most', '')[:40]!r}")
     try:
         with site.database.writing() as session:
-            make_link(session, _row(session, slug), form.get("label", ""), most, site.now())
+            row = _row(session, slug)
+            make_link(session, row, form.get("label", ""), most, site.now())
     except InvalidInput as error:
         raise http_errors.invalid(str(error)) from error
     return RedirectResponse(f"{_PATH}/{slug}#links", 303)
@@ -209,8 +248,13 @@ def add_link(request: Request, slug: str, form: Form) -> Response:
 
 @router.post(_PATH + "/{slug}/links/{link}/end")
 @require_role("organiser")
-def end_link(request: Request, slug: str, link: str, form: Form) -> Response:
-    """End a link: nobody else can join by it, participants go on."""
+def end_link(
+    request: Request,
+    slug: str,
+    link: str,
+    form: Form,
+) -> Response:
+    """Disable a link: nobody else can join with it, but participants can continue."""
     site = site_of(request)
     with site.database.writing() as session:
         found = find_link(session, site, link)
@@ -222,7 +266,11 @@ def end_link(request: Request, slug: str, link: str, form: Form) -> Response:
 
 @router.get(_PATH + "/{slug}/items/{number:int}")
 @require_role("organiser")
-def show_item(request: Request, slug: str, number: int) -> Response:
+def show_item(
+    request: Request,
+    slug: str,
+    number: int,
+) -> Response:
     """Show a picture with the answers on it."""
     site = site_of(request)
     with site.database.reading() as session:
@@ -231,33 +279,39 @@ def show_item(request: Request, slug: str, number: int) -> Response:
         marks = list_marks(session, row, number, _MARKS)
         before, after = find_neighbours(session, row, number)
     study = decode_study(row.description)
-    # In pixels of the displayed picture, which are square.
+    # Positions are in pixels of the displayed picture, which are square. The dataset’s picture may
+    # be larger and have non-square pixels.
     height, width = decode_jpeg(site.folder.samples.read(item.sha256)).shape[:2]
     whole = View((slice(0, height), slice(0, width)), 1.0)
     mask = item_mask(item)
     border = outline(displayed_mask(mask, (height, width), is_turned=item.is_turned), whole)
-    marks = [
-        replace(
-            mark, points=[_displayed_point(point, item, width, height) for point in mark.points]
-        )
-        for mark in marks
-    ]
-    told: dict[str, Any] = {
+    displayed: list[AnswerMark] = []
+    for mark in marks:
+        points = [_displayed_point(point, item, width, height) for point in mark.points]
+        displayed.append(replace(mark, points=points))
+    values: dict[str, Any] = {
         "row": row,
         "study": study,
         "item": item,
         "most": _MARKS,
         "size": (width, height),
     }
-    told |= {"before": before, "after": after, "border": border, "marks": marks}
+    values |= {"before": before, "after": after, "border": border, "marks": displayed}
     return studio_page(
-        request, "study_item.html", title=f"{item.sample}: {item.label or item.target}", **told
+        request,
+        "study_item.html",
+        title=f"{item.sample}: {item.label or item.target}",
+        **values,
     )
 
 
 @router.get(_PATH + "/{slug}/items/{number:int}/picture")
 @require_role("organiser")
-def give_picture(request: Request, slug: str, number: int) -> Response:
+def give_item_picture(
+    request: Request,
+    slug: str,
+    number: int,
+) -> Response:
     """Return the picture of an item."""
     site = site_of(request)
     with site.database.reading() as session:
@@ -275,7 +329,8 @@ def export(request: Request, slug: str) -> Response:
         row = _row(session, slug)
         file = stack.enter_context(tempfile.TemporaryFile())
         write_export(session, row, file)
-        stack.pop_all()  # the response closes the file
+        # The response closes the file.
+        stack.pop_all()
     file.seek(0)
     headers = {"content-disposition": f'attachment; filename="{slug}.zip"'}
     return StreamingResponse(
@@ -291,18 +346,27 @@ def _parts(file: IO[bytes]) -> Iterator[bytes]:
         yield part
 
 
-def _being_made(request: Request, session: Session, slug: str) -> Response:
+def _being_made(
+    request: Request,
+    session: Session,
+    slug: str,
+) -> Response:
     job = find_job(session, MakeStudy.name, slug)
     if job is None:
         raise http_errors.unknown()
     answer = studio_page(request, "study_made.html", title=slug, job=job)
     if job.state in ("waiting", "leased"):
+        # This page works without scripts and reloads until the job is done.
         answer.headers["refresh"] = "2"
     return answer
 
 
-def _form(request: Request, texts: Mapping[str, str], faults: Mapping[str, str]) -> Response:
-    told: dict[str, Any] = {
+def _form(
+    request: Request,
+    texts: Mapping[str, str],
+    faults: Mapping[str, str],
+) -> Response:
+    values: dict[str, Any] = {
         "texts": defaultdict(str, texts),
         "faults": defaultdict(str, faults),
         "is_wrong": bool(faults),
@@ -312,7 +376,11 @@ def _form(request: Request, texts: Mapping[str, str], faults: Mapping[str, str])
         "roots": site_of(request).settings.roots,
     }
     return studio_page(
-        request, "study_new.html", title="A new study", status=422 if faults else 200, **told
+        request,
+        "study_new.html",
+        title="A new study",
+        status=422 if faults else 200,
+        **values,
     )
 
 
@@ -321,14 +389,14 @@ def _forbidden_plugins(request: Request, study: Study | None) -> dict[str, str]:
     site = site_of(request)
     if study is None or site.only_person is not None:
         return {}
-    told = {"dataset": plugin_fault("dataset", study.dataset, site.settings.roots)}
-    wrong = [fault for text in study.corrections if (fault := _fault_of_segmenter(request, text))]
-    told["corrections"] = "; ".join(wrong)
-    return {field: fault for field, fault in told.items() if fault}
+    values = {"dataset": plugin_fault("dataset", study.dataset, site.settings.roots)}
+    faults = [_fault_of_segmenter(request, text) for text in study.corrections]
+    values["corrections"] = "; ".join(filter(None, faults))
+    return {field: fault for field, fault in values.items() if fault}
 
 
 def _fault_of_segmenter(request: Request, text: str) -> str:
-    """Return why a page may not name this segmenter; "" when it may."""
+    """Return the reason why a page may not name this segmenter; "" if it may."""
     site = site_of(request)
     if site.only_person is not None:
         return ""
@@ -336,7 +404,10 @@ def _fault_of_segmenter(request: Request, text: str) -> str:
 
 
 def _displayed_point(
-    point: tuple[float, float], item: StudyItem, width: int, height: int
+    point: tuple[float, float],
+    item: StudyItem,
+    width: int,
+    height: int,
 ) -> tuple[float, float]:
     """Map a point of the dataset's picture to the displayed picture."""
     x = point[0] * width / item.width
@@ -351,7 +422,11 @@ def _row(session: Session, slug: str) -> StudyRow:
     return row
 
 
-def _item(session: Session, row: StudyRow, number: int) -> StudyItem:
+def _item(
+    session: Session,
+    row: StudyRow,
+    number: int,
+) -> StudyItem:
     item = session.get(StudyItem, (row.id, number)) if number < 2**31 else None
     if item is None:
         raise http_errors.unknown()

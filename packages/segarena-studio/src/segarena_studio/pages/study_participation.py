@@ -1,6 +1,6 @@
-"""Pages for participants of a study: consent, trials, the end. They have no account, and no address is stored.
+"""Pages for participants of a study: consent, trials, end. They have no account, and IP addresses are not stored.
 
-A signed cookie per study holds the key of their visit.
+For each study, a signed cookie stores the key of the visit.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from starlette.responses import FileResponse, JSONResponse, RedirectResponse, Re
 
 from segarena.errors import InvalidInput
 from segarena_people.prompts import DeviceKind
+from segarena_server import http_errors
 from segarena_server.auth.permissions import ANYONE, cookie_name, require_role, site_of
-from segarena_server.http import http_errors
 from segarena_server.http.request_body import Form, read_page_json
 from segarena_server.site import Site
 from segarena_studio.pages.rendering import studio_page
@@ -63,6 +63,7 @@ _DEVICES = get_args(DeviceKind)
 
 def _without_name(request: Request) -> None:
     """Keep the participant out of the access log."""
+    # Participants were promised that nothing identifies them.
     request.state.is_nameless = True
 
 
@@ -89,13 +90,18 @@ def show_consent(request: Request, link: str) -> Response:
 
 @router.post(_PATH + "/{link}")
 @require_role(ANYONE)
-def agree(request: Request, link: str, form: Form) -> Response:
+def agree(
+    request: Request,
+    link: str,
+    form: Form,
+) -> Response:
     """Add a participant who agrees."""
     site = site_of(request)
     device = form.get("device", "")
     with site.database.reading() as session:
         row, _ = _study_of(session, site, link)
-        if _visit_of(request, session, row) is not None:  # the form was submitted twice
+        # The form was submitted twice.
+        if _visit_of(request, session, row) is not None:
             return RedirectResponse(f"{_PATH}/{link}/trials", 303)
     if form.get("agrees") != "yes" or device not in _DEVICES:
         return _consent(
@@ -114,9 +120,14 @@ def agree(request: Request, link: str, form: Form) -> Response:
     answer = RedirectResponse(f"{_PATH}/{link}/trials", 303)
     # Participants may come back from a platform's site, from which browsers do not send strict cookies.
     answer.set_cookie(
-        _cookie_name(site, row), sign_key(site, key), max_age=_LASTS_S, path=_PATH, secure=site.settings.is_secure,
-        httponly=True, samesite="lax",
-    )  # fmt: skip
+        _cookie_name(site, row),
+        sign_key(site, key),
+        max_age=_LASTS_S,
+        path=_PATH,
+        secure=site.settings.is_secure,
+        httponly=True,
+        samesite="lax",
+    )
     return answer
 
 
@@ -131,14 +142,19 @@ def show_trials(request: Request, link: str) -> Response:
     if visit is None:
         return RedirectResponse(f"{_PATH}/{link}", 303)
     return studio_page(
-        request, "trials.html", title=visit.study.title, link=link, study=visit.study, arm=visit.arm
+        request,
+        "trials.html",
+        title=visit.study.title,
+        link=link,
+        study=visit.study,
+        arm=visit.arm,
     )
 
 
 @router.get(_PATH + "/{link}/next")
 @require_role(ANYONE)
 def say_next(request: Request, link: str) -> Response:
-    """Return what the participant does next."""
+    """Return the next step of the participant."""
     site = site_of(request)
     with site.database.writing() as session:
         visit = _need_visit(request, session, link, is_to_change=True)
@@ -159,7 +175,11 @@ async def stop_here(request: Request, link: str) -> Response:
     """End the participation before the last batch."""
     await read_page_json(request, EmptyBody)
 
-    def stop(session: Session, site: Site, visit: Visit) -> None:
+    def stop(
+        session: Session,
+        site: Site,
+        visit: Visit,
+    ) -> None:
         if visit.visitor.state == "ready" and visit.visitor.batches:
             finish_visit(session, site, visit)
 
@@ -167,7 +187,9 @@ async def stop_here(request: Request, link: str) -> Response:
 
 
 def _move_on(
-    request: Request, link: str, move: Callable[[Session, Site, Visit], object]
+    request: Request,
+    link: str,
+    move: Callable[[Session, Site, Visit], object],
 ) -> Response:
     """Change the state of a visit, and return its next state."""
     site = site_of(request)
@@ -179,8 +201,12 @@ def _move_on(
 
 @router.post(_PATH + "/{link}/trials/{trial}/begin")
 @require_role(ANYONE)
-async def begin(request: Request, link: str, trial: str) -> Response:
-    """Note that the picture is visible from now on; return for how long it has been already."""
+async def begin(
+    request: Request,
+    link: str,
+    trial: str,
+) -> Response:
+    """Record that the picture is now visible; return the seconds for which it has been visible already."""
     await read_page_json(request, EmptyBody)
 
     def begun() -> Response:
@@ -188,9 +214,8 @@ async def begin(request: Request, link: str, trial: str) -> Response:
         with site.database.writing() as session:
             visit = _need_visit(request, session, link, is_to_change=True)
             try:
-                return JSONResponse(
-                    {"elapsed_s": begin_trial(_need_trial(session, visit, trial), site.now())}
-                )
+                elapsed_s = begin_trial(_need_trial(session, visit, trial), site.now())
+                return JSONResponse({"elapsed_s": elapsed_s})
             except OutOfOrder as error:
                 raise http_errors.conflict(str(error)) from error
 
@@ -199,7 +224,11 @@ async def begin(request: Request, link: str, trial: str) -> Response:
 
 @router.post(_PATH + "/{link}/trials/{trial}")
 @require_role(ANYONE)
-async def answer(request: Request, link: str, trial: str) -> Response:
+async def answer(
+    request: Request,
+    link: str,
+    trial: str,
+) -> Response:
     """Store an answer."""
     given = await read_page_json(request, TrialAnswer, MOST_BYTES)
 
@@ -209,11 +238,18 @@ async def answer(request: Request, link: str, trial: str) -> Response:
             visit = _need_visit(request, session, link)
             item = trial_item(session, _need_trial(session, visit, trial))
         try:
+            # Judge the answer outside the transaction: it may take long, and would block other
+            # participants.
             judged = check_and_judge(visit, item, given)
             with site.database.writing() as session:
                 visit = _need_visit(request, session, link, is_to_change=True)
+                # Read the visit again under a lock, because the first read may be outdated.
                 feedback = take_answer(
-                    site, visit, _need_trial(session, visit, trial), given, judged
+                    site,
+                    visit,
+                    _need_trial(session, visit, trial),
+                    given,
+                    judged,
                 )
         except OutOfOrder as error:
             raise http_errors.conflict(str(error)) from error
@@ -226,30 +262,44 @@ async def answer(request: Request, link: str, trial: str) -> Response:
 
 @router.get(_PATH + "/{link}/trials/{trial}/picture")
 @require_role(ANYONE)
-def give_picture(request: Request, link: str, trial: str) -> Response:
+def give_trial_picture(
+    request: Request,
+    link: str,
+    trial: str,
+) -> Response:
     """Return the picture of a trial."""
     site = site_of(request)
     with site.database.reading() as session:
         visit = _need_visit(request, session, link)
         sha256 = trial_item(session, _need_trial(session, visit, trial)).sha256
+    # The page prefetches the next picture and shows it from the cache.
     headers = {"cache-control": "private, max-age=3600"}
     return FileResponse(site.folder.samples.fetch(sha256), media_type="image/jpeg", headers=headers)
 
 
 @router.get(_PATH + "/{link}/trials/{trial}/target")
 @require_role(ANYONE)
-def give_target(request: Request, link: str, trial: str) -> Response:
-    """Return the target of a trial in the participant's display mode, until its time is over."""
+def give_target(
+    request: Request,
+    link: str,
+    trial: str,
+) -> Response:
+    """Return the target of a trial in the participant's display mode, until its display time is over."""
     site = site_of(request)
     with site.database.reading() as session:
         visit = _need_visit(request, session, link)
         found = _need_trial(session, visit, trial)
+        # The server enforces the limit, because a manipulated page could request the target again.
         if not may_see_target(visit, found, site.now()):
-            raise http_errors.closed("the time of the target is over; it is not shown again")
+            raise http_errors.closed(
+                "the display time of the target is over; it is not shown again"
+            )
         item = trial_item(session, found)
     picture = decode_jpeg(site.folder.samples.read(item.sha256))
     mask = displayed_mask(
-        item_mask(item), (picture.shape[0], picture.shape[1]), is_turned=item.is_turned
+        item_mask(item),
+        (picture.shape[0], picture.shape[1]),
+        is_turned=item.is_turned,
     )
     shown = render_target(picture, mask, visit.arm.mode)
     if shown is None:
@@ -259,7 +309,11 @@ def give_target(request: Request, link: str, trial: str) -> Response:
 
 @router.post(_PATH + "/{link}/withdraw")
 @require_role(ANYONE)
-def delete_all(request: Request, link: str, form: Form) -> Response:
+def delete_all(
+    request: Request,
+    link: str,
+    form: Form,
+) -> Response:
     """Delete all answers of a participant."""
     site = site_of(request)
     with site.database.writing() as session:
@@ -271,7 +325,11 @@ def delete_all(request: Request, link: str, form: Form) -> Response:
     return answer
 
 
-def _study_of(session: Session, site: Site, text: str) -> tuple[StudyRow, StudyLink]:
+def _study_of(
+    session: Session,
+    site: Site,
+    text: str,
+) -> tuple[StudyRow, StudyLink]:
     link = find_link(session, site, text)
     if link is None:
         raise http_errors.unknown()
@@ -279,7 +337,11 @@ def _study_of(session: Session, site: Site, text: str) -> tuple[StudyRow, StudyL
 
 
 def _visit_of(
-    request: Request, session: Session, row: StudyRow, *, is_to_change: bool = False
+    request: Request,
+    session: Session,
+    row: StudyRow,
+    *,
+    is_to_change: bool = False,
 ) -> Visit | None:
     site = site_of(request)
     cookie = request.cookies.get(_cookie_name(site, row), "")
@@ -287,7 +349,11 @@ def _visit_of(
 
 
 def _need_visit(
-    request: Request, session: Session, link: str, *, is_to_change: bool = False
+    request: Request,
+    session: Session,
+    link: str,
+    *,
+    is_to_change: bool = False,
 ) -> Visit:
     row, _ = _study_of(session, site_of(request), link)
     visit = _visit_of(request, session, row, is_to_change=is_to_change)
@@ -296,7 +362,11 @@ def _need_visit(
     return visit
 
 
-def _need_trial(session: Session, visit: Visit, trial: str) -> StudyTrial:
+def _need_trial(
+    session: Session,
+    visit: Visit,
+    trial: str,
+) -> StudyTrial:
     found = find_trial(session, visit, trial)
     if found is None:
         raise http_errors.unknown()
@@ -308,26 +378,42 @@ def _cookie_name(site: Site, row: StudyRow) -> str:
 
 
 def _consent(
-    request: Request, link: str, row: StudyRow, *, why: str = "", fault: str = "", status: int = 200
+    request: Request,
+    link: str,
+    row: StudyRow,
+    *,
+    why: str = "",
+    fault: str = "",
+    status: int = 200,
 ) -> Response:
     study = decode_study(row.description)
-    told: dict[str, Any] = {"link": link, "study": study, "why": why, "fault": fault}
-    return studio_page(request, "consent.html", title=study.title, status=status, **told)
+    values: dict[str, Any] = {
+        "link": link,
+        "study": study,
+        "why": why,
+        "fault": fault,
+    }
+    return studio_page(request, "consent.html", title=study.title, status=status, **values)
 
 
-def _visit_state(session: Session, site: Site, visit: Visit, address: str) -> dict[str, Any]:
+def _visit_state(
+    session: Session,
+    site: Site,
+    visit: Visit,
+    address: str,
+) -> dict[str, Any]:
     """Return the current state of a visit for the page."""
     trial = next_trial(session, site, visit)
     visitor = visit.visitor
     study = visit.study
-    told: dict[str, Any] = {
+    values: dict[str, Any] = {
         "state": visitor.state,
         "batch": visitor.batches,
         "batches": study.batches,
     }
     if trial is None:
         code = completion_code(site, visit)
-        return told | {
+        return values | {
             "code": code,
             "return_link": study.return_link.replace("{code}", code) if code else "",
         }
@@ -335,13 +421,14 @@ def _visit_state(session: Session, site: Site, visit: Visit, address: str) -> di
     seconds = study.seconds_of(visit.arm.mode)
     after = trial_after(session, trial)
     is_training = trial.purpose == "training"
-    return told | {
+    return values | {
         "trial": trial.id,
         "is_training": is_training,
         "place": visitor.passed + 1 if is_training else trial.place,
         "of": study.training if is_training else study.batch + study.attention,
         "kind": visit.arm.kind,
         "goal": item.goal,
+        # In the other modes the label would reveal the target.
         "words": item.label if visit.arm.mode == "text" else "",
         "size": [item.width, item.height],
         "is_turned": item.is_turned,
@@ -351,7 +438,11 @@ def _visit_state(session: Session, site: Site, visit: Visit, address: str) -> di
     }
 
 
-def _addresses(address: str, visit: Visit, trial: StudyTrial) -> dict[str, Any]:
+def _addresses(
+    address: str,
+    visit: Visit,
+    trial: StudyTrial,
+) -> dict[str, Any]:
     own = f"{address}/trials/{trial.id}"
     return {
         "picture": f"{own}/picture",

@@ -1,8 +1,8 @@
 """Viewer pages: datasets with their targets, and every round of runs on them.
 
-They show the ground truth, so they exist only on a site for a single person that listens on this
-machine alone and was started by `segarena look`, the only command that adds a `Catalog`. On every
-other site these addresses do not exist, even for an administrator.
+The pages show the ground truth. Therefore they exist only on a single-user site that listens on
+this machine alone and was started by `segarena look`, the only command that creates a `Catalog`. On
+every other site these addresses do not exist, even for administrators.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from segarena.errors import SegarenaError
+from segarena.reports.viewer_content import ViewerContent
+from segarena_server import http_errors
 from segarena_server.auth.permissions import require_role, site_of
-from segarena_server.http import http_errors
 from segarena_server.http.request_body import read_page_json
 from segarena_server.pages.rendering import static_address
 from segarena_studio.pages.rendering import studio_page
@@ -28,12 +29,11 @@ from segarena_studio.viewer.mask_layers import encode_layers
 from segarena_studio.viewer.planes import encode_plane
 from segarena_studio.viewer.run_report import render_report
 from segarena_studio.viewer.table_query import TableQuery
-from segarena_studio.viewer.view_description import ViewDescription
 
 router = APIRouter(include_in_schema=False)
 
 ROWS_PER_REQUEST = 60
-"""Most rows of one response."""
+"""Maximum number of rows in one response."""
 _MOST_NUMBER = 10**9
 _MOST_BYTES = 64 * 1024
 
@@ -44,7 +44,7 @@ class Neighbours(msgspec.Struct, frozen=True, kw_only=True):
     """Position of a view among the rows of a query.
 
     Attributes:
-        row: from 0; None if it is not among them.
+        row: index of the row; None if the view is not among the rows.
         count: number of rows.
         previous, next: keys of the neighbouring rows.
     """
@@ -56,10 +56,18 @@ class Neighbours(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ViewMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """Description of a view, or why it cannot be shown."""
+    """Description of a view, or the reason why it cannot be shown.
+
+    Attributes:
+        around: its place in the list.
+        content: the view; None if it cannot be shown.
+        problem: why it cannot be shown.
+        user_words: the prompts of its user in words; "" if unknown.
+    """
 
     around: Neighbours
-    place: ViewDescription | None = None
+    user_words: str = ""
+    content: ViewerContent | None = None
     problem: str = ""
 
 
@@ -74,7 +82,7 @@ def find_catalog(request: Request) -> Catalog:
     """Return the catalog of the viewer.
 
     Raises:
-        Refusal: the site is not for one person of this machine, or has no catalog.
+        Refusal: the site is not a single-user site on this machine, or has no catalog.
     """
     site = site_of(request)
     shelf = site.things.get(Catalog)
@@ -92,14 +100,19 @@ def find_collection(request: Request, number: int) -> Collection:
 
 
 def parse_key(
-    sample: str, target: str = "", user: str = "", repeat: NonNegative = 0
+    sample: str,
+    target: str = "",
+    user: str = "",
+    repeat: NonNegative = 0,
 ) -> DialogueKey:
     """Return the key in an address."""
     return sample, target, user, repeat
 
 
 def parse_query(
-    words: str = "", where: Annotated[list[str] | None, Query()] = None, sort: str = ""
+    words: str = "",
+    where: Annotated[list[str] | None, Query()] = None,
+    sort: str = "",
 ) -> TableQuery:
     """Return the query in an address."""
     return TableQuery.of(words, where or (), sort)
@@ -121,7 +134,11 @@ def show_shelf(request: Request) -> Response:
 
 @router.get("/studio/look/{number:int}")
 @require_role("viewer")
-def show_list(request: Request, number: int, here: CurrentCollection) -> Response:
+def show_list(
+    request: Request,
+    number: int,
+    here: CurrentCollection,
+) -> Response:
     """Show the rows of a collection, as pictures and as a table."""
     told: dict[str, Any] = {
         "here": here,
@@ -134,7 +151,11 @@ def show_list(request: Request, number: int, here: CurrentCollection) -> Respons
 
 @router.get("/studio/look/{number:int}/view")
 @require_role("viewer")
-def show_view(request: Request, number: int, here: CurrentCollection) -> Response:
+def show_view(
+    request: Request,
+    number: int,
+    here: CurrentCollection,
+) -> Response:
     """Show one view; its script requests the contents."""
     return studio_page(request, "viewer.html", title=here.name, here=here, number=number)
 
@@ -160,9 +181,9 @@ def tell_rows(
     return _json(told)
 
 
-@router.get("/studio/look/{number:int}/place")
+@router.get("/studio/look/{number:int}/content")
 @require_role("viewer")
-def tell_place(
+def send_content(
     here: CurrentCollection,
     key: CurrentKey,
     words: str = "",
@@ -173,17 +194,23 @@ def tell_place(
 
     def told() -> ViewMessage:
         around = _neighbours(here, parse_query(words, where, sort), key)
+        user_words = here.user_words.get(key[2], "")
         try:
-            return ViewMessage(around=around, place=here.describe(key))
+            return ViewMessage(around=around, user_words=user_words, content=here.describe(key))
         except SegarenaError as error:
-            return ViewMessage(around=around, problem=_sentence(error))
+            return ViewMessage(around=around, user_words=user_words, problem=_sentence(error))
 
     return _json(told)
 
 
 @router.get("/studio/look/{number:int}/plane/{direction:int}/{index:int}")
 @require_role("viewer")
-def give_plane(here: CurrentCollection, sample: str, direction: int, index: int) -> Response:
+def give_plane(
+    here: CurrentCollection,
+    sample: str,
+    direction: int,
+    index: int,
+) -> Response:
     """Return the picture of one plane."""
 
     def made() -> Response:
@@ -200,9 +227,13 @@ def give_plane(here: CurrentCollection, sample: str, direction: int, index: int)
 @router.get("/studio/look/{number:int}/layers/{direction:int}/{index:int}")
 @require_role("viewer")
 def give_layers(
-    here: CurrentCollection, key: CurrentKey, direction: int, index: int, names: str
+    here: CurrentCollection,
+    key: CurrentKey,
+    direction: int,
+    index: int,
+    names: str,
 ) -> Response:
-    """Return masks in one plane, as run lengths."""
+    """Return masks in one plane, as outlines."""
 
     def told() -> Any:
         loaded = here.samples.load(key[0])
@@ -221,14 +252,14 @@ def give_thumb(here: CurrentCollection, key: CurrentKey) -> Response:
     return _or_sentence(lambda: Response(here.thumb(key), media_type="image/jpeg"))
 
 
-@router.post("/studio/look/{number:int}/again")
+@router.post("/studio/look/{number:int}/replay")
 @require_role("viewer")
 async def replay(request: Request, here: CurrentCollection) -> Response:
     """Start or poll the replay of a dialogue; null while it runs."""
     asked = await read_page_json(request, ReplayMessage, _MOST_BYTES)
     if not 0 <= asked.run < len(here.runs):
         raise http_errors.unknown()
-    return await run_in_threadpool(_json, lambda: {"told": here.replay(asked.run, asked.key)})
+    return await run_in_threadpool(_json, lambda: {"outcome": here.replay(asked.run, asked.key)})
 
 
 @router.get("/studio/look/{number:int}/report")
@@ -244,16 +275,30 @@ def show_report(number: int, here: CurrentCollection) -> Response:
     return _or_sentence(made)
 
 
-def _neighbours(here: Collection, question: TableQuery, key: DialogueKey) -> Neighbours:
+def _neighbours(
+    here: Collection,
+    question: TableQuery,
+    key: DialogueKey,
+) -> Neighbours:
     count = here.table.count(question)
     row = here.table.place_of(question, key)
     if row is None:
         first = here.table.rows(question, 0, 1)
         following = _key_in(first[0]) if first else None
-        return Neighbours(row=None, count=count, previous=None, next=following)
+        return Neighbours(
+            row=None,
+            count=count,
+            previous=None,
+            next=following,
+        )
     rows = here.table.rows(question, max(0, row - 1), 3)
     near = {each["place"]: _key_in(each) for each in rows}
-    return Neighbours(row=row, count=count, previous=near.get(row - 1), next=near.get(row + 1))
+    return Neighbours(
+        row=row,
+        count=count,
+        previous=near.get(row - 1),
+        next=near.get(row + 1),
+    )
 
 
 def _key_in(row: dict[str, Any]) -> DialogueKey:
@@ -267,14 +312,14 @@ def _key_in(row: dict[str, Any]) -> DialogueKey:
 
 
 def _json(make: Callable[[], Any]) -> Response:
-    """Return a value as JSON, or the reason why it cannot be made."""
+    """Return a value as JSON, or an error message if it cannot be computed."""
     return _or_sentence(
         lambda: Response(msgspec.json.encode(make()), media_type="application/json")
     )
 
 
 def _or_sentence(make: Callable[[], Response]) -> Response:
-    """Return a response, or an error as a sentence."""
+    """Return a response, or the error as a sentence."""
     try:
         return make()
     except http_errors.Refusal:

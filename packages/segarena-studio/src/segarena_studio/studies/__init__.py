@@ -1,1 +1,1 @@
-"""User studies: people see targets and give prompts. No HTTP."""
+"""User studies, in which people see targets and give prompts; independent of HTTP."""

@@ -1,7 +1,7 @@
 """Assignment of arms and items, deterministic by seed and participant. Pure functions.
 
-Each participant has one arm (kind of prompt and display mode): the arm that the fewest participants
-with such a device have. A batch consists of the images with the fewest answers in that arm on such
+Each participant has one arm (prompt kind and display mode): the arm with the fewest participants on
+the same kind of device. A batch consists of the images with the fewest answers in that arm on such
 devices; nobody sees an image twice. A hash of seed and participant breaks ties, so that no two
 participants have the same order.
 """
@@ -16,14 +16,19 @@ from segarena_studio.studies.description import Arm
 
 
 class CandidateItem(NamedTuple):
-    """An item that may be shown: number, image, and answers so far in an arm on a kind of device."""
+    """An item that may be shown: its number, its image, and its number of answers in an arm on a kind of device."""
 
     number: int
     image: str
     answers: int
 
 
-def choose_arm(arms: Sequence[Arm], people: Mapping[Arm, int], seed: int, person: str) -> Arm:
+def choose_arm(
+    arms: Sequence[Arm],
+    people: Mapping[Arm, int],
+    seed: int,
+    person: str,
+) -> Arm:
     """Return the arm of a new participant.
 
     Args:
@@ -32,7 +37,11 @@ def choose_arm(arms: Sequence[Arm], people: Mapping[Arm, int], seed: int, person
         seed: seed of the study.
         person: name of the participant.
     """
-    return min(arms, key=lambda arm: (people.get(arm, 0), _lot(seed, person, *arm)))
+
+    def rank(arm: Arm) -> tuple[int, str]:
+        return people.get(arm, 0), _lot(seed, person, *arm)
+
+    return min(arms, key=rank)
 
 
 def choose_items(
@@ -50,9 +59,9 @@ def choose_items(
     Args:
         candidates: all items that fit the participant's arm.
         seen: images that the participant has seen.
-        size: of a batch.
-        wanted: answers that an item needs; items with as many are left out.
-        seed: of the study.
+        size: number of items in a batch.
+        wanted: number of answers that an item needs; items with that many are excluded.
+        seed: seed of the study.
         person: name of the participant.
         batch: number of the batch.
     """
@@ -64,16 +73,24 @@ def choose_items(
     for candidate in candidates:
         if candidate.image in seen or candidate.answers >= wanted:
             continue
+        # One item per image, because nobody sees an image twice.
         known = best.get(candidate.image)
         if known is None or rank(candidate) < rank(known):
             best[candidate.image] = candidate
     chosen = sorted(best.values(), key=rank)[:size]
-    # Shuffled: by rank, the least practised answers would go to the items with the fewest answers.
+    # Shuffle: in rank order, the least practised answers would go to the items with the fewest
+    # answers.
     chosen.sort(key=lambda candidate: _lot(seed, "order", person, batch, candidate.number))
     return [candidate.number for candidate in chosen]
 
 
-def choose_check_positions(count: int, size: int, seed: int, person: str, batch: int) -> list[int]:
+def choose_check_positions(
+    count: int,
+    size: int,
+    seed: int,
+    person: str,
+    batch: int,
+) -> list[int]:
     """Return the positions of attention checks in a batch of `size`, counted from 0; never the first."""
     positions = list(range(1, size + count))
     positions.sort(key=lambda position: _lot(seed, "check", person, batch, position))

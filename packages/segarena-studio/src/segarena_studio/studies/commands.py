@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from segarena.errors import InvalidInput
 from segarena.terminal.exit_codes import one_line_errors
-
-if TYPE_CHECKING:
-    from segarena_server.site import Site
+from segarena.terminal.sheet_output import show_sheet
+from segarena_server.site import Site
+from segarena_studio.standalone import open_site_of_folder
+from segarena_studio.studies.correction_round import add_corrections
+from segarena_studio.studies.description import read_study
+from segarena_studio.studies.management import COMMAND_LINE, create_study, set_study_state
+from segarena_studio.studies.progress import studies_sheet
+from segarena_studio.studies.study_export import export_study, study_named
+from segarena_studio.studies.visits import link_text, make_link
 
 study = typer.Typer(
     help="User studies: people see targets in the browser and give prompts.",
@@ -30,7 +37,7 @@ DATA = Path("challenges")
 @study.command("new")
 def new_study(
     described: Annotated[
-        Path, typer.Argument(help="Description of the study in TOML; see docs/studies.md.")
+        Path, typer.Argument(help="Description of the study in TOML; see docs/studio.md.")
     ],
     data: Data = DATA,
     db: Db = None,
@@ -39,14 +46,7 @@ def new_study(
 
     segarena people study new study.toml --data challenges
     """
-    # Imported late, so that `segarena --help` does not load the server.
-    from segarena_server.requirements import check_installed
-
     with one_line_errors():
-        check_installed()
-        from segarena_studio.studies.description import read_study
-        from segarena_studio.studies.management import create_study
-
         found = read_study(described)
         made = create_study(_site(data, db, is_new=True), found)
     shown = sum(not row["is_easy"] for row in made.rows)
@@ -59,14 +59,7 @@ def new_study(
 @study.command("list")
 def list_studies(data: Data = DATA, db: Db = None) -> None:
     """List the studies with their participants and answers."""
-    # Imported late, so that `segarena --help` does not load the server.
-    from segarena_server.requirements import check_installed
-
     with one_line_errors():
-        check_installed()
-        from segarena.terminal.sheet_output import show_sheet
-        from segarena_studio.studies.progress import studies_sheet
-
         show_sheet(studies_sheet(_site(data, db)))
 
 
@@ -78,15 +71,8 @@ def add_link(
     data: Data = DATA,
     db: Db = None,
 ) -> None:
-    """Create a link by which people take part without an account."""
-    # Imported late, so that `segarena --help` does not load the server.
-    from segarena_server.requirements import check_installed
-
+    """Create a link by which people participate without an account."""
     with one_line_errors():
-        check_installed()
-        from segarena_studio.studies.study_export import study_named
-        from segarena_studio.studies.visits import link_text, make_link
-
         site = _site(data, db)
         with site.database.writing() as session:
             made = make_link(session, study_named(session, name), label, most, site.now())
@@ -108,17 +94,11 @@ def correct_masks(
     data: Data = DATA,
     db: Db = None,
 ) -> None:
-    """Add a second round: a segmenter answers people's clicks, and others correct its masks.
+    """Add a second round: a segmenter answers people's clicks, and other participants correct its masks.
 
     segarena people study correct photos -s graph
     """
-    # Imported late, so that `segarena --help` does not load the server.
-    from segarena_server.requirements import check_installed
-
     with one_line_errors():
-        check_installed()
-        from segarena_studio.studies.correction_round import add_corrections
-
         added = add_corrections(_site(data, db), name, segmenter)
     typer.echo(f"{name}: {added} more targets")
 
@@ -130,16 +110,9 @@ def close_study(
     data: Data = DATA,
     db: Db = None,
 ) -> None:
-    """Close a study: nobody can join any more; participants may end the batch they are in."""
-    # Imported late, so that `segarena --help` does not load the server.
-    from segarena_server.requirements import check_installed
-
+    """Close a study: nobody else can join, but participants may finish their current batch."""
     state = "open" if again else "closed"
     with one_line_errors():
-        check_installed()
-        from segarena_studio.studies.management import COMMAND_LINE, set_study_state
-        from segarena_studio.studies.study_export import study_named
-
         site = _site(data, db)
         with site.database.writing() as session:
             set_study_state(session, site.now(), study_named(session, name), state, COMMAND_LINE)
@@ -157,21 +130,17 @@ def export_archive(
 
     segarena people study export photos --out photos.zip
     """
-    # Imported late, so that `segarena --help` does not load the server.
-    from segarena_server.requirements import check_installed
-
     with one_line_errors():
-        check_installed()
-        from segarena.errors import InvalidInput
-        from segarena_studio.studies.study_export import export_study
-
         if out.suffix != ".zip":
             raise InvalidInput(f"--out {out}: expected a name that ends in .zip")
         export_study(_site(data, db), name, out)
     typer.echo(f"written: {out}")
 
 
-def _site(data: Path, db: str | None, *, is_new: bool = False) -> Site:
-    from segarena_studio.standalone import open_site_of_folder
-
+def _site(
+    data: Path,
+    db: str | None,
+    *,
+    is_new: bool = False,
+) -> Site:
     return open_site_of_folder(data, db, is_new=is_new)

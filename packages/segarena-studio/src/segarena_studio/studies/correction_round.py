@@ -1,7 +1,7 @@
 """Second round of a study: a segmenter answers people's clicks, and the errors of its masks become targets.
 
-The first valid clicks on each object are answered one by one; the best mask that people would
-still correct becomes the target of others. Source: RClicks, section 3.3.
+The segmenter answers the first valid clicks on each object one by one. The best mask that people
+would still correct becomes a target for other participants. Source: RClicks, section 3.3.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ from segarena_studio.studies.segmenters import check_answers_clicks
 from segarena_studio.studies.study_export import study_named
 from segarena_studio.studies.trial_answers import TrialAnswer
 
+# Sample, target, object number, plane.
 _Object: TypeAlias = tuple[str, str, int, int | None]
-"""Sample, target, object number, plane."""
 _LONGEST_NAME = 80
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorrectionRequest:
-    """Clicks that a segmenter is to answer.
+    """Clicks for a segmenter to answer.
 
     Attributes:
-        slug, study: the study.
-        segmenter: as for `segarena run`, or NAME=SEGMENTER.
+        slug, study: short name and description of the study.
+        segmenter: segmenter as for `segarena run`, or NAME=SEGMENTER.
         clicks: people's first clicks by object.
     """
 
@@ -59,13 +59,17 @@ ItemRow: TypeAlias = dict[str, Any]
 """Columns of a `StudyItem`, except for the study."""
 
 
-def build_request(session: Session, slug: str, segmenter: str) -> CorrectionRequest:
+def build_request(
+    session: Session,
+    slug: str,
+    segmenter: str,
+) -> CorrectionRequest:
     """Collect the clicks of a study for a segmenter.
 
     Raises:
-        InvalidInput: no such study, it has corrections under this name, no click counts, or the
-            segmenter does not answer clicks on pictures.
-        PluginError: invalid specification of the segmenter.
+        InvalidInput: the study does not exist, already has corrections under this name, or has no
+            click that counts; or the segmenter does not answer clicks on pictures.
+        PluginError: the specification of the segmenter is invalid.
     """
     row = study_named(session, slug)
     name = model_name(segmenter)
@@ -81,7 +85,12 @@ def build_request(session: Session, slug: str, segmenter: str) -> CorrectionRequ
             f"study {slug} has no click of the first round that counts; collect some first"
         )
     study = decode_study(row.description)
-    return CorrectionRequest(slug=slug, study=study, segmenter=segmenter, clicks=clicks)
+    return CorrectionRequest(
+        slug=slug,
+        study=study,
+        segmenter=segmenter,
+        clicks=clicks,
+    )
 
 
 def model_name(segmenter: str) -> str:
@@ -97,12 +106,13 @@ def compute_corrections(
     """Return rows of the targets to correct; their pictures are in the storage.
 
     Raises:
-        SegarenaError: dataset or segmenter cannot be built, or the storage fails.
+        SegarenaError: the dataset or segmenter cannot be built, or the storage fails.
     """
     item_store = ItemStore(asked.study.longest_px, storage)
     name = model_name(asked.segmenter)
     dataset: Dataset = build("dataset", asked.study.dataset)
     segmenter: Segmenter = build("segmenter", PluginSpec.parse_named(asked.segmenter))
+    # Process one sample at a time, so that only one is in memory.
     samples = list(dict.fromkeys(sample for sample, *_ in asked.clicks))
     for number, sample in enumerate(samples):
         with watch(number, len(samples)):
@@ -112,28 +122,36 @@ def compute_corrections(
 
 
 def write_corrections(
-    session: Session, now: float, asked: CorrectionRequest, rows: Sequence[ItemRow], by: Actor
+    session: Session,
+    now: float,
+    asked: CorrectionRequest,
+    rows: Sequence[ItemRow],
+    by: Actor,
 ) -> None:
     """Add targets to correct to a study.
 
     Raises:
-        InvalidInput: the study was deleted, or has corrections under this name by now.
+        InvalidInput: in the meantime the study was deleted, or got corrections under this name.
     """
     row = study_named(session, asked.slug)
     name = model_name(asked.segmenter)
     _check_new(session, row, name)
+    # Continue the numbering, because the numbers of earlier items are in trials and exports.
     last = select(func.max(StudyItem.number)).where(StudyItem.study_id == row.id)
     first = (session.scalar(last) or 0) + 1
     if rows:
-        added = [
-            {**item, "study_id": row.id, "number": number}
-            for number, item in enumerate(rows, first)
-        ]
+        added: list[ItemRow] = []
+        for number, item in enumerate(rows, first):
+            added.append({**item, "study_id": row.id, "number": number})
         session.execute(insert(StudyItem), added)
     record_event(session, now, "study corrected", f"{asked.slug}: {name}", **by)
 
 
-def add_corrections(site: Site, slug: str, segmenter: str) -> int:
+def add_corrections(
+    site: Site,
+    slug: str,
+    segmenter: str,
+) -> int:
     """Add the corrections of a segmenter to a study, in this process; return the number of targets.
 
     Raises:
@@ -158,7 +176,7 @@ def _corrected(
     try:
         targets = list(list_targets(dataset.load(sample), study.planes))
     except DatasetError as error:
-        raise InvalidInput(f"{sample}: it was readable before, and is not now: {error}") from error
+        raise InvalidInput(f"{sample}: this sample can no longer be read: {error}") from error
     targets_of: dict[str, list[StudyTarget]] = {}
     for target in targets:
         if _object(target) in clicks:
@@ -191,12 +209,18 @@ def _first_clicks(session: Session, row: StudyRow) -> dict[_Object, list[Pixel]]
     )
     clicks: defaultdict[_Object, list[Pixel]] = defaultdict(list)
     for item, answer in session.execute(found):
-        x, y, *_ = msgspec.json.decode(answer, type=TrialAnswer).strokes[0].points[0]
-        clicks[_object(item)].append((int(y // 1), int(x // 1)))
+        decoded = msgspec.json.decode(answer, type=TrialAnswer)
+        x, y, *_ = decoded.strokes[0].points[0]
+        pixel = (int(y // 1), int(x // 1))
+        clicks[_object(item)].append(pixel)
     return dict(clicks)
 
 
-def _check_new(session: Session, row: StudyRow, name: str) -> None:
+def _check_new(
+    session: Session,
+    row: StudyRow,
+    name: str,
+) -> None:
     known = (
         select(StudyItem.number)
         .where(StudyItem.study_id == row.id, StudyItem.model == name)

@@ -1,4 +1,4 @@
-"""Targets of the second round: parts that a segmenter's mask misses, and parts that it wrongly covers.
+"""Targets of the second round: parts that a segmenter's mask misses, and parts that it covers wrongly.
 
 A segmenter answers each first click on an object; the best mask that people would still correct is
 kept, and participants point at the missing part or at the surplus part. Source: RClicks, section
@@ -22,9 +22,9 @@ from segarena.samples import ImageSample, Mask
 from segarena_studio.studies.items import StudyTarget
 
 ENOUGH = 0.95
-"""IoU at which a person would stop."""
+"""Lowest IoU at which people would not correct a mask any further."""
 LEAST_SHARE = 0.0005
-"""Smaller parts, as a share of the picture, are left out: nobody can hit them."""
+"""Smaller parts, as a share of the picture, are skipped because nobody can hit them."""
 
 Pixel = tuple[int, int]
 
@@ -51,19 +51,21 @@ def correction_items(
     if not items:
         return []
     clicks = clicks or {}
-    clicks_of = [
-        list(clicks.get(index, ())) or [_middle(item.mask)] for index, item in enumerate(items)
-    ]
+    clicks_of: list[list[Pixel]] = []
+    for index, item in enumerate(items):
+        clicks_of.append(list(clicks.get(index, ())) or [_middle(item.mask)])
     sample = ImageSample(id=items[0].image, image=read_only(items[0].picture))
     dialogues: list[Dialogue] = []
     for positions in clicks_of:
         dialogues += [Dialogue().ask((Click(position),)) for position in positions]
+    # All dialogues in one batch, so that the picture is encoded once.
     predictions = iter(segmenter.predict(segmenter.encode(sample), dialogues))
     found: list[StudyTarget] = []
     for item, positions in zip(items, clicks_of, strict=True):
-        masks = [
-            as_prediction(next(predictions), sample.shape, name=name).mask > 0 for _ in positions
-        ]
+        masks: list[Mask] = []
+        for _ in positions:
+            prediction = as_prediction(next(predictions), sample.shape, name=name)
+            masks.append(prediction.mask > 0)
         found += _parts(item, _best_to_correct(masks, item.mask), name)
     return found
 
@@ -80,6 +82,7 @@ def _best_to_correct(masks: Sequence[Mask], target: Mask) -> Mask | None:
     best_iou = -1.0
     for mask in masks:
         iou = _iou(mask, target)
+        # RClicks, section 3.3: people would not correct masks above this limit.
         if best_iou < iou <= ENOUGH:
             best = mask
             best_iou = iou
@@ -92,7 +95,11 @@ def _iou(mask: Mask, target: Mask) -> float:
     return float(intersection / max(1, union))
 
 
-def _parts(item: StudyTarget, previous: Mask | None, name: str) -> list[StudyTarget]:
+def _parts(
+    item: StudyTarget,
+    previous: Mask | None,
+    name: str,
+) -> list[StudyTarget]:
     if previous is None:
         return []
     goals: tuple[tuple[Literal["missing", "surplus"], Mask], ...] = (
@@ -100,8 +107,16 @@ def _parts(item: StudyTarget, previous: Mask | None, name: str) -> list[StudyTar
         ("surplus", previous & ~item.mask),
     )
     least = LEAST_SHARE * item.mask.size
-    return [
-        replace(item, goal=goal, model=name, mask=part, previous=previous)
-        for goal, part in goals
-        if np.count_nonzero(part) >= max(1.0, least)
-    ]
+    parts: list[StudyTarget] = []
+    for goal, part in goals:
+        if np.count_nonzero(part) >= max(1.0, least):
+            parts.append(
+                replace(
+                    item,
+                    goal=goal,
+                    model=name,
+                    mask=part,
+                    previous=previous,
+                )
+            )
+    return parts

@@ -16,8 +16,8 @@ from segarena_people.prompts import DeviceKind, PromptKind
 from segarena_server.challenges.description import Slug
 
 Mode: TypeAlias = Literal["text", "cut-out", "shifted-cut-out", "silhouette", "highlighted"]
-"""How the target is shown: in words; cut out, on grey; the same moved to the corner; white on black;
-in the picture with a border.
+"""Display modes of the target: described in words; cut out on grey; cut out and moved to the
+corner; white on black; in the picture with a border.
 """
 
 MODES: tuple[Mode, ...] = ("text", "cut-out", "shifted-cut-out", "silhouette", "highlighted")
@@ -26,12 +26,12 @@ _Seconds: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=600)]
 _Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=10_000)]
 _Text: TypeAlias = Annotated[str, msgspec.Meta(max_length=20_000)]
 
-CONSENT = """You will see photographs, and point at things in them. It takes a few minutes.
+CONSENT = """You will see photographs and point at things in them. It takes a few minutes.
 
-What is kept: where you pointed and when, the kind of device, the size of the window. No name, no address, nothing that
-tells who you are. You may stop at any time, and have all that you gave deleted.
+We store where you pointed and when, the kind of device, and the size of the window: no name, no address, nothing that
+identifies you. You may stop at any time, and have all your answers deleted.
 
-What is collected is used for research on how people point at things, and may be published."""
+The data are used for research on how people point at things, and may be published."""
 
 
 class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -39,29 +39,31 @@ class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     Attributes:
         slug: short name in addresses.
-        title: shown to participants.
-        text: shown before participants begin, in plain paragraphs.
-        consent: the text that participants agree to.
-        dataset: as for `segarena run -d`; its targets are the objects.
-        samples: number of samples to use, from the first on; None: all.
-        planes: number of slices of each object of a volume, or frames of a video, evenly spread.
+        title: title that participants see.
+        text: introduction that participants read first, in plain paragraphs.
+        consent: text to which participants consent.
+        dataset: dataset as for `segarena run -d`; its targets are the objects.
+        samples: number of samples to use, from the start; None uses all.
+        planes: number of slices (volume) or frames (video) per object, evenly spread.
         kinds: kinds of prompts; each participant gives one of them.
         modes: display modes; each participant gets one of them.
         devices: devices that may take part.
-        answers: answers for each target, kind, mode and device.
+        answers: number of answers for each target, kind, mode and device.
         batch: number of different images in a batch.
-        batches: most batches of one participant.
-        free_s, blocked_s: how long the picture is visible before and after the target.
-        shown_s, text_s: how long the target is visible; the same for targets in words.
+        batches: maximum number of batches per participant.
+        free_s, blocked_s: seconds for which the picture is visible before and after the target.
+        shown_s, text_s: seconds for which a target is visible; text_s is for targets in words.
         training: number of easy tasks at the beginning, which must be correct.
         attention: number of easy tasks hidden in each batch.
         corrections: segmenters whose masks are corrected in the second round; see
             `segarena_studio.studies.corrections`.
         valid_share: share of correct answers that a batch needs to count.
         radius_share: tolerance of clicks, as a share of the picture's diagonal.
-        longest_px: larger pictures are sent smaller; positions refer to the dataset's picture.
+        longest_px: longest side of displayed pictures; larger ones are downscaled, but positions
+            refer to the dataset's picture.
         code: completion code; "" creates one for each participant.
-        return_link: where participants go at the end, https; {code} in it becomes the code.
+        return_link: https address to which participants return at the end; {code} in it is
+            replaced by the code.
         seed: seed of all random choices.
     """
 
@@ -81,6 +83,8 @@ class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     answers: Annotated[int, msgspec.Meta(ge=1, le=10_000)] = 25
     batch: Annotated[int, msgspec.Meta(ge=1, le=100)] = 10
     batches: Annotated[int, msgspec.Meta(ge=1, le=100)] = 3
+    # As in RClicks, section 3: the durations, ten images per batch, and seven correct answers for a
+    # batch to count.
     free_s: _Seconds = 1.5
     blocked_s: _Seconds = 1.5
     shown_s: _Seconds = 2.0
@@ -103,7 +107,9 @@ class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     def seconds_of(self, mode: Mode) -> PhaseSeconds:
         """Return how long the picture, the target and the picture again are visible."""
         return PhaseSeconds(
-            self.free_s, self.text_s if mode == "text" else self.shown_s, self.blocked_s
+            self.free_s,
+            self.text_s if mode == "text" else self.shown_s,
+            self.blocked_s,
         )
 
 
@@ -133,6 +139,7 @@ def list_faults(study: Study) -> Iterator[str]:
         values = getattr(study, field)
         if len(set(values)) < len(values):
             yield f"{field}: expected each once, got {', '.join(values)}"
+    # The participant's page links there, and other schemes could run a script.
     link = urlsplit(study.return_link) if study.return_link else None
     if link and (link.scheme != "https" or not link.hostname):
         yield f"return_link: expected https://..., got {study.return_link[:80]!r}"
@@ -153,11 +160,11 @@ def decode_study(text: str) -> Study:
     """Decode a study written by `encode_study`.
 
     Raises:
-        InvalidInput: not such a study.
+        InvalidInput: the text does not describe a study.
     """
     try:
         return msgspec.json.decode(text, type=Study)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInput(f"a study: {error}") from error
 
 
@@ -171,7 +178,7 @@ def read_study(file: Path) -> Study:
         study = msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), Study)
     except OSError as error:
         raise InvalidInput(f"{file}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+    except (ValueError, RecursionError, msgspec.ValidationError) as error:
         raise InvalidInput(f"{file}: {error}") from error
     check_study(study)
     return study

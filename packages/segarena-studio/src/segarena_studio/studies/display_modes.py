@@ -17,14 +17,19 @@ from segarena_studio.studies.description import Mode
 
 _Pixels = TypeVar("_Pixels", np.uint8, np.bool_)
 
+# As in RClicks, section 3.1: cut-outs are shown on grey.
 _GREY = 128
 _GREEN = (20, 220, 60)
 _BORDER_SHARE = 0.004
 _QUALITY = 90
 
 
-def render_target(picture: NDArray[np.uint8], mask: Mask, mode: Mode) -> NDArray[np.uint8] | None:
-    """Render the target in a display mode, uint8 (H, W, 3); None in words.
+def render_target(
+    picture: NDArray[np.uint8],
+    mask: Mask,
+    mode: Mode,
+) -> NDArray[np.uint8] | None:
+    """Render the target in a display mode, uint8 (H, W, 3); None if the target is described in words.
 
     Args:
         picture: uint8 (H, W, 3).
@@ -47,6 +52,7 @@ def _in_the_corner(cut_out: NDArray[np.uint8], mask: Mask) -> NDArray[np.uint8]:
     top, left = window_start(window)
     height, width = window_shape(window)
     moved = np.full_like(cut_out, _GREY)
+    # In the corner, the cut-out does not reveal where the target is in the picture.
     moved[:height, :width] = cut_out[top : top + height, left : left + width]
     return moved
 
@@ -57,6 +63,7 @@ def _highlighted(picture: NDArray[np.uint8], mask: Mask) -> NDArray[np.uint8]:
     disk = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * width + 1, 2 * width + 1))
     grown = cv2.dilate(mask.astype(np.uint8), disk) > 0
     shown = picture.copy()
+    # Draw the border outside, so that it hides no pixel of the target.
     shown[grown & ~mask] = _GREEN
     return shown
 
@@ -74,10 +81,13 @@ def resample_to_square_pixels(
         InvalidInput: the result would exceed the size limit of pictures, because the spacing is
             wrong.
     """
-    high, wide = (edge / min(edges) for edge in edges)
+    # Keep the shorter edge: only enlarging preserves every pixel.
+    high = edges[0] / min(edges)
+    wide = edges[1] / min(edges)
     if high == wide:
         return picture
-    size = (round(picture.shape[1] * wide), round(picture.shape[0] * high))
+    height, width = picture.shape[:2]
+    size = (round(width * wide), round(height * high))
     if size[0] * size[1] > pixel_limit():
         raise InvalidInput(
             f"expected a slice of at most {pixel_limit()} square pixels, got {size[0]} x {size[1]} by its spacing; "
@@ -97,13 +107,16 @@ def shrink(picture: NDArray[np.uint8], longest_px: int) -> NDArray[np.uint8]:
     scale = longest_px / max(height, width)
     if scale >= 1:
         return picture
+    # OpenCV takes sizes as (width, height).
     size = (max(1, round(width * scale)), max(1, round(height * scale)))
     return np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_AREA), dtype=np.uint8)
 
 
 def encode_jpeg(picture: NDArray[np.uint8]) -> bytes:
     """Encode a picture as JPEG."""
-    is_made, data = cv2.imencode(".jpg", picture[:, :, ::-1], [cv2.IMWRITE_JPEG_QUALITY, _QUALITY])
+    # OpenCV expects BGR.
+    options = [cv2.IMWRITE_JPEG_QUALITY, _QUALITY]
+    is_made, data = cv2.imencode(".jpg", picture[:, :, ::-1], options)
     if not is_made:
         raise StoreError(f"a picture of {picture.shape} cannot be written as JPEG")
     return data.tobytes()
@@ -113,18 +126,27 @@ def decode_jpeg(data: bytes) -> NDArray[np.uint8]:
     """Decode a picture written by `encode_jpeg`."""
     bgr = cv2.imdecode(np.frombuffer(data, dtype=np.uint8), cv2.IMREAD_COLOR)
     if bgr is None:
-        raise StoreError("a picture of the storage cannot be read; restore it from a backup")
+        raise StoreError("a stored picture cannot be read; restore it from a backup")
     return np.ascontiguousarray(np.asarray(bgr, dtype=np.uint8)[:, :, ::-1])
 
 
-def displayed_mask(mask: Mask, shape: tuple[int, int], *, is_turned: bool = False) -> Mask:
-    """Return a mask as it lies on the displayed picture; of a small one at least some pixels remain."""
+def displayed_mask(
+    mask: Mask,
+    shape: tuple[int, int],
+    *,
+    is_turned: bool = False,
+) -> Mask:
+    """Scale a mask to the displayed picture; at least one pixel of a small mask remains."""
     return turn_half_round(_scaled(mask, shape), is_turned)
 
 
 def _scaled(mask: Mask, shape: tuple[int, int]) -> Mask:
     if mask.shape == shape:
         return mask
-    soft = cv2.resize(mask.astype(np.float32), (shape[1], shape[0]), interpolation=cv2.INTER_AREA)
+    height, width = shape
+    soft = cv2.resize(mask.astype(np.float32), (width, height), interpolation=cv2.INTER_AREA)
     small = np.asarray(soft >= 0.5)
-    return small if small.any() else np.asarray(soft > 0)
+    # Nobody could click on a target that vanishes.
+    if small.any():
+        return small
+    return np.asarray(soft > 0)

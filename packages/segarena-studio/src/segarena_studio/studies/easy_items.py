@@ -41,9 +41,14 @@ def generate_easy_items(count: int, seed: int) -> Iterator[StudyTarget]:
         picture = _background(rng)
         picture[mask] = _COLOURS[colour]
         yield StudyTarget(
-            image=f"easy:{number}", sample=f"easy {number}", target="shape", label=f"the {colour} {shape}",
-            is_easy=True, picture=picture, mask=mask,
-        )  # fmt: skip
+            image=f"easy:{number}",
+            sample=f"easy {number}",
+            target="shape",
+            label=f"the {colour} {shape}",
+            is_easy=True,
+            picture=picture,
+            mask=mask,
+        )
 
 
 def _shape(sides: int, centre: tuple[int, int]) -> Mask:
@@ -51,18 +56,21 @@ def _shape(sides: int, centre: tuple[int, int]) -> Mask:
     if not sides:
         cv2.circle(canvas, centre, _RADIUS, 1, cv2.FILLED)
     else:
+        # Half a step: squares and hexagons rest on a side.
         angles = [math.tau * (side + 0.5) / sides + math.pi / 2 for side in range(sides)]
-        corners = [
-            [centre[0] + _RADIUS * math.cos(at), centre[1] + _RADIUS * math.sin(at)]
-            for at in angles
-        ]
+        corners: list[list[float]] = []
+        for angle in angles:
+            x = centre[0] + _RADIUS * math.cos(angle)
+            y = centre[1] + _RADIUS * math.sin(angle)
+            corners.append([x, y])
         cv2.fillPoly(canvas, [np.rint(corners).astype(np.int32)], 1)
     return canvas > 0
 
 
 def _background(rng: np.random.Generator) -> NDArray[np.uint8]:
     """Return a slowly varying grey, like a sky."""
+    # Between black and white, so that every colour of a shape stands out.
     corners = rng.uniform(95, 165, (2, 2)).astype(np.float32)
     smooth = cv2.resize(corners, (_WIDTH, _HEIGHT), interpolation=cv2.INTER_LINEAR)
     grey = np.rint(smooth).astype(np.uint8)
-    return np.repeat(grey[:, :, None], 3, axis=2)
+    return np.repeat(grey[..., None], 3, axis=2)

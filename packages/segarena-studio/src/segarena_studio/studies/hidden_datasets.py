@@ -1,7 +1,8 @@
-"""Datasets that open challenges keep hidden: studies show targets to strangers and must not show these.
+"""Datasets that open challenges keep hidden: studies show targets to strangers and must not reveal these.
 
-A dataset is recognised by its specification, which is quick, and by its data, which requires
-opening both: the same files under other names, in other folders, or only some of them.
+A hidden dataset is recognized by its specification, which is fast, and by its data, which requires
+opening both datasets: the same files may have other names, be in other folders, or be only a
+subset.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from segarena_server.challenges.challenge_repository import cached_description
 from segarena_server.db.orm_models import Challenge
 
 _Sizes: TypeAlias = tuple[int, ...]
+_FilesBySizes: TypeAlias = dict[_Sizes, list[Sequence[Path]]]
 
 
 class HiddenDataset(NamedTuple):
@@ -55,7 +57,11 @@ def check_specification(dataset: str, hidden: Sequence[HiddenDataset]) -> None:
             raise _refusal(one)
 
 
-def check_samples(written: str, dataset: Dataset, hidden: Sequence[HiddenDataset]) -> None:
+def check_samples(
+    written: str,
+    dataset: Dataset,
+    hidden: Sequence[HiddenDataset],
+) -> None:
     """Raise `InvalidInput` if a dataset has a sample of a hidden one.
 
     Hidden datasets that cannot be opened are skipped.
@@ -68,6 +74,7 @@ def check_samples(written: str, dataset: Dataset, hidden: Sequence[HiddenDataset
     if not PluginSpec.parse(written).options:
         return
     sizes = _by_sizes(dataset)
+    # Several phases may hide the same dataset.
     for one in dict.fromkeys(hidden):
         try:
             other: Dataset = build("dataset", one.dataset)
@@ -79,9 +86,11 @@ def check_samples(written: str, dataset: Dataset, hidden: Sequence[HiddenDataset
 
 
 def _shares_samples(
-    first: dict[_Sizes, list[Sequence[Path]]], second: dict[_Sizes, list[Sequence[Path]]]
+    first: _FilesBySizes,
+    second: _FilesBySizes,
 ) -> bool:
-    """Tell whether both have a sample with the same file contents; only files of equal sizes are read."""
+    """Return whether both have a sample with the same file contents; only files of equal sizes are read."""
+    # Hashing all files of two datasets would take hours, so hash only files of equal size.
     for size in first.keys() & second.keys():
         first_contents = {tuple(hash_files(files)) for files in first[size]}
         second_contents = {tuple(hash_files(files)) for files in second[size]}
@@ -90,9 +99,9 @@ def _shares_samples(
     return False
 
 
-def _by_sizes(dataset: Dataset) -> dict[_Sizes, list[Sequence[Path]]]:
+def _by_sizes(dataset: Dataset) -> _FilesBySizes:
     """Group the files of each sample by their sizes; empty when the dataset does not list its files."""
-    groups: dict[_Sizes, list[Sequence[Path]]] = {}
+    groups: _FilesBySizes = {}
     for files in _files_of(dataset):
         sizes = tuple(file.stat().st_size for file in files)
         groups.setdefault(sizes, []).append(files)
@@ -106,7 +115,7 @@ def _files_of(dataset: Dataset) -> Iterator[list[Path]]:
         files: list[Path] = []
         for path in dataset.files_of(sample):
             files += files_below(path)
-        # A sample without files would equal every other one.
+        # A sample without files would equal every other sample without files.
         if files and all(file.is_file() for file in files):
             yield files
 

@@ -15,7 +15,12 @@ from segarena.segmenters.volumes.intensity_windows import Range, percentile_rang
 from segarena_people.prompts import GoalKind
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(
+    frozen=True,
+    slots=True,
+    kw_only=True,
+    eq=False,
+)
 class StudyTarget:
     """A part of a picture that participants point at.
 
@@ -24,14 +29,14 @@ class StudyTarget:
         sample, target, object_id, plane, label: as in `segarena_people.prompts.PersonPrompt`.
         is_alone: whether its object is the only one of its sample.
         goal: the whole object, or a part of it that a mask misses or wrongly covers.
-        model: segmenter whose mask is corrected; "" for none.
-        is_easy: whether it serves training and attention checks.
+        model: segmenter whose mask is corrected; "" if there is none.
+        is_easy: whether the target serves training and attention checks.
         picture: uint8 (H, W, 3), RGB.
         edges: height and width of a pixel, which is not square in every slice.
-        is_turned: whether it is displayed turned by 180 degrees: anterior on top, the patient's
-            right on the left.
+        is_turned: whether the picture is displayed rotated by 180 degrees: anterior on top, the
+            patient's right on the left.
         mask: bool (H, W), the part to point at.
-        previous: the mask to correct; None for none.
+        previous: the mask to correct; None if there is none.
     """
 
     image: str
@@ -68,7 +73,8 @@ def list_targets(sample: Sample, planes: int = 1) -> Iterator[StudyTarget]:
         edges = (sample.spacing_mm[1], sample.spacing_mm[2])
     objects: list[tuple[Target, int, Mask]] = []
     for target in sample.targets:
-        objects += [(target, number, mask) for number, mask in _masks(target)]
+        for number, mask in _masks(target):
+            objects.append((target, number, mask))
     for target, number, mask in objects:
         values: dict[str, Any] = {
             "sample": sample.id,
@@ -80,7 +86,12 @@ def list_targets(sample: Sample, planes: int = 1) -> Iterator[StudyTarget]:
             "is_turned": isinstance(sample, VolumeSample),
         }
         if isinstance(sample, ImageSample):
-            yield StudyTarget(image=sample.id, picture=sample.image, mask=mask, **values)
+            yield StudyTarget(
+                image=sample.id,
+                picture=sample.image,
+                mask=mask,
+                **values,
+            )
             continue
         for plane in _planes(mask, planes):
             yield StudyTarget(
@@ -105,12 +116,17 @@ def _planes(mask: Mask, count: int) -> list[int]:
     areas = np.count_nonzero(mask, axis=(1, 2))
     if count == 1:
         return [int(np.argmax(areas))]
+    # Choose among the slices that contain the object, because the object may have gaps.
     occupied = np.flatnonzero(areas)
     positions = spaced_slices(0, len(occupied) - 1, count)
     return sorted({int(occupied[position]) for position in positions})
 
 
-def _plane(sample: Sample, plane: int, levels: Range) -> NDArray[np.uint8]:
+def _plane(
+    sample: Sample,
+    plane: int,
+    levels: Range,
+) -> NDArray[np.uint8]:
     """Return a slice as a grey picture, with black and white of the whole volume; or a frame."""
     if isinstance(sample, VideoSample):
         return sample.frames[plane]

@@ -12,10 +12,10 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from segarena_server.db.orm_models import Job
-from segarena_server.jobs.job_kind import JobKind
-from segarena_server.jobs.worker import WorkerContext
 from segarena_server.site import Site
 from segarena_server.storage.content_store import ContentStore
+from segarena_server.workers.job_runner import JobKind
+from segarena_server.workers.worker import WorkerContext
 from segarena_studio.studies.correction_round import (
     CorrectionRequest,
     ItemRow,
@@ -36,9 +36,9 @@ class StudyPreparation:
     """Work unit that prepares a study.
 
     Attributes:
-        study: its description.
-        storage: storage of its pictures.
-        hidden: datasets that it may not show.
+        study: description of the study.
+        storage: storage for the pictures of the study.
+        hidden: datasets that the study must not show.
     """
 
     study: str
@@ -64,7 +64,11 @@ class ClickAnswering:
 
 
 @contextmanager
-def _watched(context: WorkerContext, done: int, of: int) -> Generator[None]:
+def _watched(
+    context: WorkerContext,
+    done: int,
+    of: int,
+) -> Generator[None]:
     with context.time_limit(f"sample {done + 1} of {of}"):
         yield
 
@@ -75,20 +79,34 @@ class MakeStudy(JobKind):
     name = "make study"
     is_long = True
 
-    def task(self, session: Session, site: Site, job: Job) -> StudyPreparation:
+    def task(
+        self,
+        session: Session,
+        site: Site,
+        job: Job,
+    ) -> StudyPreparation:
         """Return the work unit."""
         text = json.loads(job.told)["study"]
+        # Check again, because hours may have passed since the form was submitted.
         check_new(session, decode_study(text))
         return StudyPreparation(
-            study=text, storage=site.folder.samples, hidden=tuple(list_hidden_datasets(session))
+            study=text,
+            storage=site.folder.samples,
+            hidden=tuple(list_hidden_datasets(session)),
         )
 
-    def write(self, session: Session, site: Site, job: Job, result: PreparedStudy) -> None:
+    def write(
+        self,
+        session: Session,
+        site: Site,
+        job: Job,
+        result: PreparedStudy,
+    ) -> None:
         """Add the study."""
-        told = json.loads(job.told)
-        study = decode_study(told["study"])
-        write_study(session, site.now(), study, result, told["by"])
-        # A dataset may have thousands of unusable samples; the page shows only some.
+        fields = json.loads(job.told)
+        study = decode_study(fields["study"])
+        write_study(session, site.now(), study, result, fields["by"])
+        # A dataset may have thousands of unusable samples, so the page shows only some.
         summary = {"items": len(result.rows), "unusable": result.unusable[:20]}
         job.said = json.dumps(summary)
 
@@ -117,11 +135,22 @@ class CorrectStudy(JobKind):
         )
         return session.scalars(query).all()
 
-    def task(self, session: Session, site: Site, job: Job) -> ClickAnswering:
+    def task(
+        self,
+        session: Session,
+        site: Site,
+        job: Job,
+    ) -> ClickAnswering:
         """Return the work unit, with the clicks that exist now."""
         return ClickAnswering(asked=_request(session, job), storage=site.folder.samples)
 
-    def write(self, session: Session, site: Site, job: Job, result: list[ItemRow]) -> None:
+    def write(
+        self,
+        session: Session,
+        site: Site,
+        job: Job,
+        result: list[ItemRow],
+    ) -> None:
         """Add the targets to correct."""
         actor = json.loads(job.told)["by"]
         write_corrections(session, site.now(), _request(session, job), result, actor)

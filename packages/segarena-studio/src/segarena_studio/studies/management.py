@@ -26,7 +26,9 @@ COMMAND_LINE: Actor = {}
 
 
 def create_study(
-    site: Site, study: Study, watch: SampleContext = lambda done, of: nullcontext()
+    site: Site,
+    study: Study,
+    watch: SampleContext = lambda done, of: nullcontext(),
 ) -> PreparedStudy:
     """Create a study in a site, in this process.
 
@@ -47,21 +49,27 @@ def check_new(session: Session, study: Study) -> None:
     """Raise `InvalidInput` if the name is taken, the study is invalid, or it shows a hidden dataset."""
     check_study(study)
     if session.scalar(select(StudyRow.id).where(StudyRow.slug == study.slug)):
-        raise InvalidInput(f"slug: there is a study {study.slug}; choose another name")
+        raise InvalidInput(f"slug: a study {study.slug} already exists; choose another name")
+    # Check now and not after the preparation, which may take hours.
     for segmenter in study.corrections:
         check_answers_clicks(PluginSpec.parse_named(segmenter))
     check_specification(study.dataset, list_hidden_datasets(session))
 
 
 def write_study(
-    session: Session, now: float, study: Study, prepared: PreparedStudy, by: Actor
+    session: Session,
+    now: float,
+    study: Study,
+    prepared: PreparedStudy,
+    by: Actor,
 ) -> StudyRow:
     """Write a prepared study.
 
     Raises:
-        InvalidInput: the name was taken meanwhile.
+        InvalidInput: the name was taken in the meantime.
     """
     check_new(session, study)
+    # Checked again above: preparation takes minutes, and the name may be taken by now.
     row = StudyRow(
         slug=study.slug,
         description=encode_study(study),
@@ -71,16 +79,23 @@ def write_study(
     )
     session.add(row)
     session.flush()
-    session.execute(insert(StudyItem), [{"study_id": row.id, **values} for values in prepared.rows])
+    items = [{"study_id": row.id, **values} for values in prepared.rows]
+    session.execute(insert(StudyItem), items)
     record_event(session, now, "study made", study.slug, **by)
     return row
 
 
-def set_study_state(session: Session, now: float, row: StudyRow, state: str, by: Actor) -> None:
+def set_study_state(
+    session: Session,
+    now: float,
+    row: StudyRow,
+    state: str,
+    by: Actor,
+) -> None:
     """Open or close a study; participants may end the batch they are in.
 
     Raises:
-        InvalidInput: unknown state.
+        InvalidInput: the state is neither open nor closed.
     """
     if state not in ("open", "closed"):
         raise InvalidInput(f"state: expected open or closed, got {state[:20]!r}")
@@ -88,7 +103,13 @@ def set_study_state(session: Session, now: float, row: StudyRow, state: str, by:
     record_event(session, now, f"study {state}", row.slug, **by)
 
 
-def delete_study(session: Session, now: float, row: StudyRow, by: Actor) -> None:
+def delete_study(
+    session: Session,
+    now: float,
+    row: StudyRow,
+    by: Actor,
+) -> None:
     """Delete a study with all answers; its pictures stay in the storage, where other studies may use them."""
+    # Before the deletion, while the row still has its name.
     record_event(session, now, "study deleted", row.slug, **by)
     session.execute(delete(StudyRow).where(StudyRow.id == row.id))

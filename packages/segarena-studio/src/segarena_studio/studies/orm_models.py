@@ -1,4 +1,4 @@
-"""Database tables of studies. They hold no names and no addresses of participants."""
+"""Database tables of studies. They contain neither names nor addresses of participants."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ class StudyItem(OrmModel):
     plane: Mapped[int | None]
     label: Mapped[str] = mapped_column(Text, default="")
     is_alone: Mapped[bool] = mapped_column(default=True)
-    """Whether its target is the only one of the sample."""
+    """Whether the target is the only one of its sample."""
     goal: Mapped[str] = mapped_column(String(20), default="object")
     model: Mapped[str] = mapped_column(String(80), default="")
     is_turned: Mapped[bool] = mapped_column(default=False, server_default=false())
-    """Whether it is displayed turned by 180 degrees, as slices of volumes are."""
+    """Whether the picture is displayed rotated by 180 degrees, as slices of volumes are."""
     is_easy: Mapped[bool] = mapped_column(default=False)
-    """Whether it serves training and attention checks, whose answers do not count as data."""
+    """Whether the item serves training and attention checks, whose answers do not count as data."""
     width: Mapped[int]
     height: Mapped[int]
     sha256: Mapped[str] = mapped_column(String(64))
@@ -116,7 +116,7 @@ class StudyVisitor(OrmModel):
     checks: Mapped[int] = mapped_column(default=0)
     """Number of attention checks answered."""
     missed: Mapped[int] = mapped_column(default=0)
-    """Number of those that were wrong."""
+    """Number of attention checks with a wrong answer."""
 
 
 class StudyTrial(OrmModel):
@@ -126,12 +126,16 @@ class StudyTrial(OrmModel):
     __table_args__ = (
         CheckConstraint("purpose IN ('main', 'training', 'attention')", name="purpose"),
         ForeignKeyConstraint(
-            ["study_id", "item"], ["study_items.study_id", "study_items.number"], ondelete="CASCADE"
+            ["study_id", "item"],
+            ["study_items.study_id", "study_items.number"],
+            ondelete="CASCADE",
         ),
+        # Indexes for finding the current trial of a participant, and the answers on an item.
         Index(None, "visitor_id", "batch", "place"),
         Index(None, "study_id", "item"),
     )
 
+    # Random ids, because participants see them in addresses.
     id: Mapped[str] = mapped_column(String(36), primary_key=True)
     study_id: Mapped[int]
     item: Mapped[int]
@@ -143,18 +147,18 @@ class StudyTrial(OrmModel):
     """Declared kind of device; measured once there is an answer."""
     given_at: Mapped[float] = mapped_column(Float)
     begun_at: Mapped[float | None] = mapped_column(Float)
-    """When the picture was first visible; all durations start here."""
+    """Time when the picture was first visible; all durations start here."""
     loads: Mapped[int] = mapped_column(default=0)
     answered_s: Mapped[float | None] = mapped_column(Float)
     """Seconds from `begun_at` to the answer."""
     sha256: Mapped[str] = mapped_column(String(64), default="")
     """Hash of the answer."""
     answer: Mapped[str] = mapped_column(Text, default="")
-    """As JSON; see `segarena_studio.studies.trial_answers`."""
+    """The answer as JSON; see `segarena_studio.studies.trial_answers`."""
     is_inside: Mapped[bool] = mapped_column(default=False)
     is_near: Mapped[bool] = mapped_column(default=False)
     is_void: Mapped[bool] = mapped_column(default=False)
-    """Whether its batch does not count."""
+    """Whether the batch of this trial was excluded."""
 
 
 class StudyCode(OrmModel):

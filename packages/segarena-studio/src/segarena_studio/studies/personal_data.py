@@ -26,7 +26,12 @@ def files(site: Site, person_id: int) -> Iterator[tuple[str, bytes]]:
     yield from ()
 
 
-def forget(session: Session, folder: DataFolder, person_id: int, now: float) -> None:
+def forget(
+    session: Session,
+    folder: DataFolder,
+    person_id: int,
+    now: float,
+) -> None:
     """Remove the creator from studies."""
     del folder, now
     session.connection().execute(
@@ -34,4 +39,8 @@ def forget(session: Session, folder: DataFolder, person_id: int, now: float) -> 
     )
 
 
-KEPT = PersonalDataSource(about=about, files=files, forget=forget)
+KEPT = PersonalDataSource(
+    about=about,
+    files=files,
+    forget=forget,
+)

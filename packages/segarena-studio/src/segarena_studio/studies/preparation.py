@@ -1,4 +1,4 @@
-"""Preparation of a study: opens its dataset once, stores every picture as sent and every target as run lengths."""
+"""Preparation of a study: opens its dataset once, stores all pictures as displayed and all targets as run lengths."""
 
 from __future__ import annotations
 
@@ -26,8 +26,9 @@ from segarena_studio.studies.hidden_datasets import HiddenDataset, check_samples
 from segarena_studio.studies.items import StudyTarget, list_targets
 
 TRAINING_TRIES = 3
-"""A participant may try this many times the number of training tasks."""
+"""A participant may attempt at most this multiple of the number of training tasks."""
 
+# Attributes of a target that are copied to columns of the same name.
 _COPIED = (
     "image",
     "sample",
@@ -41,7 +42,6 @@ _COPIED = (
     "is_easy",
     "is_turned",
 )
-"""Attributes of a target that are copied to columns of the same name."""
 
 SampleContext = Callable[[int, int], AbstractContextManager[object]]
 """Returns the context around each sample, from the number of samples done and the total."""
@@ -71,15 +71,16 @@ def prepare_study(
     """Prepare a study; its pictures are written to the storage.
 
     Raises:
-        InvalidInput: it shows hidden data, has no targets, none with labels for words, or too few
-            images for a batch.
-        SegarenaError: dataset or segmenter cannot be built, or the storage fails.
+        InvalidInput: the study shows hidden data, or has no targets, no labels for targets in
+            words, or too few images for a batch.
+        SegarenaError: the dataset or segmenter cannot be built, or the storage fails.
     """
     dataset: Dataset = build("dataset", study.dataset)
     check_samples(study.dataset, dataset, hidden)
     specs = [PluginSpec.parse_named(text) for text in study.corrections]
     segmenters: dict[str, Segmenter] = {spec.name: build("segmenter", spec) for spec in specs}
     item_store = ItemStore(study.longest_px, storage)
+    # None as the limit takes all samples.
     names = list(dataset.sample_ids)[: study.samples]
     unusable: list[str] = []
     for number, name in enumerate(names):
@@ -87,20 +88,29 @@ def prepare_study(
             try:
                 item_store.add(_items(study, dataset, name, segmenters))
             except (DatasetError, InvalidInput) as error:
+                # One bad sample must not prevent a study with thousands of samples.
                 unusable.append(f"{name}: {error}")
     _check(study, item_store.rows, unusable)
+    # Enough for failing every training task and for the checks of all batches, because no picture
+    # is shown twice.
     easy = TRAINING_TRIES * study.training + study.attention * study.batches
     item_store.add(list(generate_easy_items(easy, study.seed)))
     return PreparedStudy(
-        dataset=dataset.name, rows=tuple(item_store.rows), unusable=tuple(unusable)
+        dataset=dataset.name,
+        rows=tuple(item_store.rows),
+        unusable=tuple(unusable),
     )
 
 
 def _items(
-    study: Study, dataset: Dataset, name: str, segmenters: dict[str, Segmenter]
+    study: Study,
+    dataset: Dataset,
+    name: str,
+    segmenters: dict[str, Segmenter],
 ) -> list[StudyTarget]:
     """Return the targets of a sample, then their corrections for each segmenter."""
     targets = list(list_targets(dataset.load(name), study.planes))
+    # A segmenter encodes a picture once for all objects on it.
     targets_of: dict[str, list[StudyTarget]] = {}
     for target in targets:
         targets_of.setdefault(target.image, []).append(target)
@@ -145,8 +155,13 @@ class ItemStore:
         }
 
 
-def _check(study: Study, rows: Sequence[dict[str, Any]], unusable: Sequence[str]) -> None:
+def _check(
+    study: Study,
+    rows: Sequence[dict[str, Any]],
+    unusable: Sequence[str],
+) -> None:
     images = {row["image"] for row in rows}
+    # Nobody sees an image twice, so a batch needs at least as many images as answers.
     if len(images) < study.batch:
         why = ""
         if unusable:
@@ -154,5 +169,6 @@ def _check(study: Study, rows: Sequence[dict[str, Any]], unusable: Sequence[str]
         raise InvalidInput(
             f"batch: expected at least {study.batch} different images, got {len(images)}{why}"
         )
-    if "text" in study.modes and not any(row["label"] and row["goal"] == "object" for row in rows):
-        raise InvalidInput("modes: text needs targets with labels; those of this dataset have none")
+    has_words = any(row["label"] and row["goal"] == "object" for row in rows)
+    if "text" in study.modes and not has_words:
+        raise InvalidInput("modes: text needs targets with labels, but this dataset has no labels")

@@ -24,12 +24,13 @@ COUNTS = and_(
     StudyTrial.is_near,
     StudyVisitor.missed * 2 <= StudyVisitor.checks,
 )
-"""Condition for an answer to count."""
+"""SQL condition that selects the answers that count."""
 
 _CountsByArm: TypeAlias = dict[tuple[str, str, str], tuple[int, int, int]]
 _AT_ONCE = 20
+# Maximum number of points per stroke on a page: strangers may send 20 000, and a page has hundreds
+# of strokes.
 _MOST_POINTS = 300
-"""Limit of points of a stroke on a page: strangers may send 20 000, and a page has hundreds of strokes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,11 +65,11 @@ class ItemCount:
     """An item with its numbers of answers.
 
     Attributes:
-        number: of the item.
+        number: number of the item.
         name: sample, slice or frame, and target.
-        label, goal, model: as of the item.
+        label, goal, model: as in `StudyItem`.
         answers: number of answers.
-        counting: answers that count.
+        counting: number of answers that count.
     """
 
     number: int
@@ -105,7 +106,12 @@ def studies_sheet(site: Site) -> Sheet:
         studies = session.scalars(select(StudyRow).order_by(StudyRow.id))
         rows = tuple(overview_row(session, study) for study in studies)
     head = ("study", "state", "people", "answers", "counting")
-    return Sheet(name="studies", caption="Studies", head=head, rows=rows)
+    return Sheet(
+        name="studies",
+        caption="Studies",
+        head=head,
+        rows=rows,
+    )
 
 
 def overview_row(session: Session, row: StudyRow) -> tuple[str, str, int, int, int]:
@@ -117,7 +123,11 @@ def overview_row(session: Session, row: StudyRow) -> tuple[str, str, int, int, i
     return row.slug, row.state, people, answers, counting
 
 
-def measure_arms(session: Session, row: StudyRow, study: Study) -> list[ArmProgress]:
+def measure_arms(
+    session: Session,
+    row: StudyRow,
+    study: Study,
+) -> list[ArmProgress]:
     """Return the progress of each arm on each kind of device, in the order of the study."""
     people = _people(session, row)
     answers = _answers(session, row)
@@ -152,6 +162,7 @@ def _people(session: Session, row: StudyRow) -> _CountsByArm:
     """Return participants, careless participants and batches by kind, mode and device."""
     group = (StudyVisitor.kind, StudyVisitor.mode, StudyVisitor.device)
     is_careless = StudyVisitor.missed * 2 > StudyVisitor.checks
+    # PostgreSQL does not sum booleans.
     careless = func.sum(cast(is_careless, Integer))
     query = (
         select(*group, func.count(), careless, func.sum(StudyVisitor.batches))
@@ -183,16 +194,16 @@ def _answers(session: Session, row: StudyRow) -> _CountsByArm:
 
 
 def list_item_counts(
-    session: Session, row: StudyRow, first: int, most: int
+    session: Session,
+    row: StudyRow,
+    first: int,
+    most: int,
 ) -> tuple[list[ItemCount], int]:
     """Return a page of items with their numbers of answers, and the total number of items."""
     own = StudyItem.study_id == row.id, ~StudyItem.is_easy
     total = session.scalar(select(func.count()).select_from(StudyItem).where(*own)) or 0
-    page = list(
-        session.scalars(
-            select(StudyItem).where(*own).order_by(StudyItem.number).offset(first).limit(most)
-        )
-    )
+    in_order = select(StudyItem).where(*own).order_by(StudyItem.number)
+    page = list(session.scalars(in_order.offset(first).limit(most)))
     numbers = [item.number for item in page]
     counts = (
         select(StudyTrial.item, func.count(), func.sum(cast(COUNTS, Integer)))
@@ -204,9 +215,9 @@ def list_item_counts(
         )
         .group_by(StudyTrial.item)
     )
-    counts_of = {
-        number: (answers, counting) for number, answers, counting in session.execute(counts)
-    }
+    counts_of: dict[int, tuple[int, int]] = {}
+    for number, answers, counting in session.execute(counts):
+        counts_of[number] = (answers, counting)
     items: list[ItemCount] = []
     for item in page:
         answers, counting = counts_of.get(item.number, (0, 0))
@@ -230,18 +241,24 @@ def _name_of(item: StudyItem) -> str:
     return f"{place} / {item.target}, {item.object_id}"
 
 
-def find_neighbours(session: Session, row: StudyRow, number: int) -> tuple[int | None, int | None]:
+def find_neighbours(
+    session: Session,
+    row: StudyRow,
+    number: int,
+) -> tuple[int | None, int | None]:
     """Return the numbers of the items before and after one, without easy items."""
     own = StudyItem.study_id == row.id, ~StudyItem.is_easy
-    before = session.scalar(
-        select(func.max(StudyItem.number)).where(*own, StudyItem.number < number)
-    )
-    return before, session.scalar(
-        select(func.min(StudyItem.number)).where(*own, StudyItem.number > number)
-    )
+    last_before = select(func.max(StudyItem.number)).where(*own, StudyItem.number < number)
+    first_after = select(func.min(StudyItem.number)).where(*own, StudyItem.number > number)
+    return session.scalar(last_before), session.scalar(first_after)
 
 
-def list_marks(session: Session, row: StudyRow, number: int, most: int) -> list[AnswerMark]:
+def list_marks(
+    session: Session,
+    row: StudyRow,
+    number: int,
+    most: int,
+) -> list[AnswerMark]:
     """Return the first answers on an item."""
     found = (
         select(StudyTrial, StudyVisitor, cast(COUNTS, Integer))
@@ -255,13 +272,19 @@ def list_marks(session: Session, row: StudyRow, number: int, most: int) -> list[
         .limit(most)
         .execution_options(yield_per=_AT_ONCE)
     )
-    return [
-        _mark(trial, visitor, bool(counts)) for trial, visitor, counts in session.execute(found)
-    ]
+    marks: list[AnswerMark] = []
+    for trial, visitor, counts in session.execute(found):
+        marks.append(_mark(trial, visitor, bool(counts)))
+    return marks
 
 
-def _mark(trial: StudyTrial, visitor: StudyVisitor, counts: bool) -> AnswerMark:
+def _mark(
+    trial: StudyTrial,
+    visitor: StudyVisitor,
+    counts: bool,
+) -> AnswerMark:
     strokes = msgspec.json.decode(trial.answer, type=TrialAnswer).strokes
+    # As in the prompt table: the first click counts, and the last stroke of other kinds.
     stroke = strokes[0] if visitor.kind == "click" else strokes[-1]
     step = math.ceil(len(stroke.points) / _MOST_POINTS)
     thinned = [*stroke.points[:-1:step], stroke.points[-1]]
@@ -269,7 +292,12 @@ def _mark(trial: StudyTrial, visitor: StudyVisitor, counts: bool) -> AnswerMark:
     if visitor.kind == "click":
         points = points[:1]
     elif visitor.kind == "box":
+        # A box lies between the ends of its stroke, whatever the path.
         points = [points[0], points[-1]]
     return AnswerMark(
-        kind=visitor.kind, device=trial.device, person=visitor.name, counts=counts, points=points
+        kind=visitor.kind,
+        device=trial.device,
+        person=visitor.name,
+        counts=counts,
+        points=points,
     )

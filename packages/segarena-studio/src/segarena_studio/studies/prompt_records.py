@@ -1,4 +1,4 @@
-"""Collected data as rows: people's prompts, and the clicks table of clicks on images."""
+"""Collected data as rows: the prompt table, and the clicks table for clicks on images."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from segarena_studio.studies.trial_answers import TrialAnswer
 if TYPE_CHECKING:
     import polars as pl
 
+# Display modes of studies and their names in the clicks table.
 _MODES: dict[Mode, str] = dict(
     zip(
         ("text", "cut-out", "shifted-cut-out", "silhouette", "highlighted"),
@@ -30,7 +31,7 @@ _MODES: dict[Mode, str] = dict(
         strict=True,
     )
 )
-"""Display modes of studies and their names in the clicks table."""
+# Terms of RClicks: false negatives are missing parts, false positives surplus parts.
 _CLICK_TYPES = {"object": "first", "missing": "fn", "surplus": "fp"}
 _AT_ONCE = 500
 _ITEM_FIELDS = (
@@ -90,9 +91,13 @@ def _light_items(row: StudyRow) -> Any:
 
 
 def _prompt(
-    row: StudyRow, item: StudyItem, trial: StudyTrial, visitor: StudyVisitor
+    row: StudyRow,
+    item: StudyItem,
+    trial: StudyTrial,
+    visitor: StudyVisitor,
 ) -> PersonPrompt:
     answer = msgspec.json.decode(trial.answer, type=TrialAnswer)
+    # Names of samples may contain slashes; the masks lie in one folder.
     mask_file = f"{item_stem(item)}.png".replace("/", "__") if item.model else ""
     values: dict[str, Any] = {
         **_attributes(item, _ITEM_FIELDS),
@@ -118,12 +123,14 @@ def _prompt(
         declared_device=cast("Any", visitor.device),
         pointer=answer.decisive.pointer,
         points=tuple(_points(answer)),
+        # Browsers may send arbitrary values, and the table has no negative sizes.
         window_width=max(0.0, answer.screen.window[0]),
         window_height=max(0.0, answer.screen.window[1]),
         scroll_x=max(0.0, answer.screen.scroll[0]),
         scroll_y=max(0.0, answer.screen.scroll[1]),
         server_ms=round(1000 * (trial.answered_s or 0.0), 1),
         reloads=max(0, trial.loads - 1),
+        # All strokes but one were unnecessary, and so were presses after the answer.
         extra_presses=len(answer.strokes) - 1 + answer.late_presses,
         fate=_fate(trial, visitor),
         **values,
@@ -152,6 +159,8 @@ def _fate(trial: StudyTrial, visitor: StudyVisitor) -> Exclusion:
     """Return why a prompt does not count; "" if it does, or belongs to training or attention checks."""
     if trial.purpose != "main":
         return ""
+    # Report the reason that affects the most answers: first the person, then the batch, then the
+    # answer.
     if visitor.missed * 2 > visitor.checks:
         return "attention"
     if trial.is_void:
@@ -166,11 +175,12 @@ def clicks_frame(session: Session, row: StudyRow) -> pl.DataFrame:
     display-mode study
     names it), and `fate` (see `segarena_people.prompts`).
     """
-    # Imported late: polars is slow to load, and most pages do not need it.
+    # Imported late: polars is slow to import, and most pages do not need it.
     import polars as pl
 
     rows: list[dict[str, Any]] = []
     for item, prompt in iterate_prompts(session, row):
+        # The clicks table has no column for a slice or a frame.
         is_image_click = prompt.kind == "click" and prompt.plane is None
         if is_image_click and prompt.purpose == "main":
             rows.append(_click(row, item, prompt))
@@ -180,7 +190,11 @@ def clicks_frame(session: Session, row: StudyRow) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _click(row: StudyRow, item: StudyItem, prompt: PersonPrompt) -> dict[str, Any]:
+def _click(
+    row: StudyRow,
+    item: StudyItem,
+    prompt: PersonPrompt,
+) -> dict[str, Any]:
     point = prompt.points[0]
     return {
         "dataset": row.dataset,

@@ -23,7 +23,7 @@ def list_click_segmenters() -> list[str]:
 
 
 def check_answers_clicks(spec: PluginSpec) -> None:
-    """Raise `InvalidInput` for an unsuitable segmenter; one in a file of its own is only checked when it is built."""
+    """Raise `InvalidInput` for an unsuitable segmenter; one in a separate file is only checked when it is built."""
     factory = lookup("segmenter", spec.reference)
     if factory is not None and (fault := _fault_of(factory)):
         raise InvalidInput(

@@ -32,7 +32,7 @@ README = """Prompts that people gave in a study.
 
 study.json            the study as it was described
 prompts.parquet       every prompt, raw, including training and attention checks; see docs/people.md
-clicks.csv            the clicks on images that count, as `segarena clicks check | judge | train` read them
+clicks.csv            the clicks on images that count, as `segarena click-data check-table | judge | train` read them
 clicks-all.csv        all clicks on images, with a column `fate` that says why one does not count
 clicks-by-mode.csv    those that count, with the display mode in place of the dataset, where there are several modes
 previous/             FULL_STEM.png: the mask to correct, 0 and 255
@@ -44,7 +44,11 @@ Nothing here identifies a person or the time of participation: names are random,
 _AT_ONCE = 5000
 
 
-def write_export(session: Session, row: StudyRow, file: IO[bytes]) -> None:
+def write_export(
+    session: Session,
+    row: StudyRow,
+    file: IO[bytes],
+) -> None:
     """Write the archive of a study."""
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as archive:
         archive.writestr("README.txt", README)
@@ -54,14 +58,19 @@ def write_export(session: Session, row: StudyRow, file: IO[bytes]) -> None:
             archive.writestr(name, text)
         archive.writestr("codes.csv", _codes(session, row))
         for name, data in _masks(session, row):
+            # PNG is compressed already.
             archive.writestr(name, data, zipfile.ZIP_STORED)
 
 
-def export_study(site: Site, slug: str, path: Path) -> None:
+def export_study(
+    site: Site,
+    slug: str,
+    path: Path,
+) -> None:
     """Write the archive of a study to a file.
 
     Raises:
-        InvalidInput: no such study.
+        InvalidInput: the study does not exist.
         StoreError: the file cannot be written.
     """
     with site.database.reading() as session, open_atomic(path) as file:
@@ -72,13 +81,13 @@ def study_named(session: Session, slug: str) -> StudyRow:
     """Return a study by its short name.
 
     Raises:
-        InvalidInput: no such study; the message lists the existing ones.
+        InvalidInput: the study does not exist; the message lists the existing ones.
     """
     row = session.scalar(select(StudyRow).where(StudyRow.slug == slug))
     if row is None:
         slugs = session.scalars(select(StudyRow.slug).order_by(StudyRow.slug))
         known = ", ".join(slugs) or "none yet"
-        raise InvalidInput(f"there is no study {slug[:64]!r}; there is {known}")
+        raise InvalidInput(f"unknown study {slug[:64]!r}; existing studies: {known}")
     return row
 
 
@@ -88,6 +97,7 @@ def _prompts(session: Session, row: StudyRow) -> bytes:
 
     prompts = (prompt for _, prompt in iterate_prompts(session, row))
     frames: list[pl.DataFrame] = []
+    # In chunks: rows as objects need much more memory than a table.
     while part := list(islice(prompts, _AT_ONCE)):
         frames.append(build_prompt_frame(part))
     table = pl.concat(frames or [build_prompt_frame([])])
@@ -106,12 +116,14 @@ def _tables(session: Session, row: StudyRow) -> dict[str, str]:
     counting = clicks.filter(pl.col("fate") == "").drop("fate")
     tables = {"clicks.csv": counting.write_csv(), "clicks-all.csv": clicks.write_csv()}
     if len(display_modes_of(row)) > 1:
+        # The click tools compare datasets, so the display mode is stored as the dataset.
         by_mode = counting.with_columns(dataset=pl.col("display_mode"))
         tables["clicks-by-mode.csv"] = by_mode.write_csv()
     return tables
 
 
 def _codes(session: Session, row: StudyRow) -> str:
+    # Sort by code: the row order would reveal the order of participants.
     codes = select(StudyCode).where(StudyCode.study_id == row.id).order_by(StudyCode.code)
     lines = ["code,batches,batches_that_count"]
     for code in session.scalars(codes):

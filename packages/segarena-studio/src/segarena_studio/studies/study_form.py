@@ -30,7 +30,9 @@ def read_form(form: Mapping[str, str]) -> FormResult:
         name = field.name
         text = form.get(field.name, "").strip()
         if name in CHOICE_FIELDS:
-            values[name] = [key.partition(".")[2] for key in form if key.startswith(f"{name}.")]
+            # Browsers send only ticked boxes.
+            prefix = f"{name}."
+            values[name] = [key.removeprefix(prefix) for key in form if key.startswith(prefix)]
         elif text:
             try:
                 values[name] = _READ.get(name, str)(text)
@@ -67,6 +69,7 @@ def _fault_of(error: str) -> dict[str, str]:
     reason, _, path = error.partition(" - at `$.")
     # `kinds[0]` belongs to the field `kinds`.
     field = path.partition("[")[0].rstrip("`")
+    # Messages of msgspec begin with a capital; here they follow the name of the field.
     reason = reason[:1].lower() + reason[1:]
     return {field or "title": reason}
 

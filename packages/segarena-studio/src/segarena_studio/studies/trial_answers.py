@@ -1,4 +1,4 @@
-"""Answers to trials, validated: they come from the browsers of strangers and may contain anything."""
+"""Validation of answers to trials, which come from strangers' browsers and may contain anything."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ MOST_BYTES = 1024 * 1024
 MOST_STROKES = 200
 MOST_POINTS = 20_000
 _DAY_MS = 86_400_000.0
+# A pointer may be outside the picture by up to this many widths or heights of the picture.
 _OUTSIDE = 1.0
-"""How far outside of the picture a pointer may be, in widths or heights of the picture."""
 
 _Number: TypeAlias = Annotated[float, msgspec.Meta(ge=-1e6, le=1e6)]
 _Ms: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=_DAY_MS)]
 _Times: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=1_000_000)]
 _Scale: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=1000)]
+# x, y in the picture; x, y in the window; ms since the page allowed a prompt; pressure.
 _Point: TypeAlias = tuple[
     _Number, _Number, _Number, _Number, _Ms, Annotated[float, msgspec.Meta(ge=0, le=1)]
 ]
-"""x, y in the picture; x, y in the window; ms since a prompt was allowed; pressure."""
 _TIME_MS = 4
 
 
@@ -72,11 +72,12 @@ class TrialAnswer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Answer to a trial.
 
     Attributes:
-        strokes: in drawing order; of clicks the first counts, of other kinds the last.
+        strokes: strokes in drawing order; the first click counts, or the last stroke of other
+            kinds.
         screen: state of the screen.
         times: durations of the phases.
         scrolls, zooms, leaves, early_presses: see `segarena_people.prompts.PersonPrompt`.
-        late_presses: presses after the prompt was given.
+        late_presses: number of presses after the prompt was complete.
     """
 
     strokes: Annotated[tuple[Stroke, ...], msgspec.Meta(min_length=1, max_length=MOST_STROKES)]
@@ -106,13 +107,18 @@ class Judgement(NamedTuple):
     is_near: bool
 
 
-def check_answer(answer: TrialAnswer, kind: PromptKind, size: tuple[int, int]) -> None:
+def check_answer(
+    answer: TrialAnswer,
+    kind: PromptKind,
+    size: tuple[int, int],
+) -> None:
     """Raise `InvalidInput` unless an answer is possible for this kind on a picture of (height, width) `size`."""
     points = [point for stroke in answer.strokes for point in stroke.points]
     if len(points) > MOST_POINTS:
         raise InvalidInput(f"strokes: expected at most {MOST_POINTS} points, got {len(points)}")
     height, width = size
     for x, y, *_ in points:
+        # A finger may leave the picture while it draws; farther out is no answer.
         is_in_width = -_OUTSIDE * width <= x <= (1 + _OUTSIDE) * width
         is_in_height = -_OUTSIDE * height <= y <= (1 + _OUTSIDE) * height
         if not (is_in_width and is_in_height):
@@ -125,22 +131,27 @@ def check_answer(answer: TrialAnswer, kind: PromptKind, size: tuple[int, int]) -
     last = answer.strokes[-1].points
     start = last[0]
     end = last[-1]
-    if kind == "box" and (start[0] == end[0] or start[1] == end[1]):
+    has_no_area = start[0] == end[0] or start[1] == end[1]
+    if kind == "box" and has_no_area:
         raise InvalidInput("strokes: expected a box with two sides, got a line or a point")
+    # A lasso needs an area and a scribble a direction.
     least = {"lasso": 3, "scribble": 2}.get(kind, 1)
     if len({point[:2] for point in last}) < least:
         raise InvalidInput(f"strokes: expected at least {least} different points for a {kind}")
 
 
 def judge_answer(
-    answer: TrialAnswer, kind: PromptKind, mask: Mask, radius_share: float
+    answer: TrialAnswer,
+    kind: PromptKind,
+    mask: Mask,
+    radius_share: float,
 ) -> Judgement:
     """Judge an answer.
 
     A click is correct on the mask, and close within a radius of it (RClicks, section 3.2). No rule
     was published for the other kinds. Here a scribble is correct when at least half of its points
     are on the mask, and close likewise within the radius; a box or a lasso is correct when its IoU
-    with the mask's box, or with the mask, is at least 0.5, and close from 0.3 on.
+    with the mask's box, or with the mask, is at least 0.5, and close when it is at least 0.3.
 
     Args:
         answer: an answer of this kind.
@@ -165,8 +176,8 @@ def judge_answer(
 def _distances(mask: Mask, pixels: NDArray[np.int_]) -> NDArray[np.float32]:
     """Return the distance of each (row, column) from the mask; infinite outside of the picture.
 
-    One distance transform for all points: a stranger may send 20 000, and a search for each could
-    take minutes.
+    One distance transform serves all points: a stranger may send 20 000, and a search for each
+    could take minutes.
     """
     distances = np.full(len(pixels), np.inf, dtype=np.float32)
     is_inside = np.all((pixels >= 0) & (pixels < mask.shape), axis=1)
@@ -186,6 +197,7 @@ def _iou_of_box(points: tuple[_Point, ...], mask: Mask) -> float:
     rows, columns = bounding_window(mask)
     x0, x1 = sorted((points[0][0], points[-1][0]))
     y0, y1 = sorted((points[0][1], points[-1][1]))
+    # Negative where the boxes do not meet.
     width = max(0.0, min(x1, columns.stop) - max(x0, columns.start))
     height = max(0.0, min(y1, rows.stop) - max(y0, rows.start))
     intersection = width * height
@@ -196,6 +208,7 @@ def _iou_of_box(points: tuple[_Point, ...], mask: Mask) -> float:
 
 def _iou_of_lasso(points: tuple[_Point, ...], mask: Mask) -> float:
     canvas = np.zeros(mask.shape, dtype=np.uint8)
+    # `fillPoly` takes pixels, not positions.
     corners = np.floor([point[:2] for point in points]).astype(np.int32)
     cv2.fillPoly(canvas, [corners], 1)
     inside = canvas > 0

@@ -1,8 +1,8 @@
 """Trials of a participant, one after the other: training, then batches with hidden attention checks.
 
-A trial is given, begun (from then on the server's clock decides what may be seen), and answered,
-once. Reloading the page returns to the same trial at the same moment: nobody sees a target for
-longer, or again.
+A trial is assigned, then begun (from then on the server's clock decides what may be shown), then
+answered, each once. Reloading the page returns to the same point in the same trial, so nobody can
+see a target for longer or again.
 """
 
 from __future__ import annotations
@@ -28,24 +28,28 @@ from segarena_studio.studies.trial_answers import Judgement, TrialAnswer, check_
 from segarena_studio.studies.visits import Visit, finish_visit
 
 LAPSE_S = 1800.0
-"""After this time without an answer, the item of a trial is also given to somebody else."""
+"""If a trial is not answered within this time, its item is also given to somebody else."""
 SLACK_S = 2.0
-"""The target is still sent this much later than its time, to a page that was reloaded meanwhile."""
+"""The target is still sent for this long after its time, to a page that was reloaded in the meantime."""
+# Maximum drift between the two clocks during a trial.
 _CLOCKS_S = 0.05
-"""Largest drift between the two clocks during a trial."""
 
 Feedback = Literal["right", "wrong", ""]
 """Feedback on an answer, given only in training."""
 
 
 class OutOfOrder(InvalidInput):
-    """The request contradicts the state of the trial: answered already, not begun, or too early."""
+    """The request contradicts the state of the trial: already answered, not begun, or too early."""
 
 
-def next_trial(session: Session, site: Site, visit: Visit) -> StudyTrial | None:
-    """Return the current trial of a visit, created on demand; None while the participant has a choice, or is done.
+def next_trial(
+    session: Session,
+    site: Site,
+    visit: Visit,
+) -> StudyTrial | None:
+    """Return the current trial of a visit, created on demand; None if the participant has a choice or is done.
 
-    The state of the visitor says which: ready, done, failed.
+    If it is None, the state of the visitor distinguishes the cases: ready, done, failed.
     """
     visitor = visit.visitor
     if visitor.state == "training":
@@ -58,12 +62,18 @@ def next_trial(session: Session, site: Site, visit: Visit) -> StudyTrial | None:
     return None
 
 
-def begin_batch(session: Session, site: Site, visit: Visit) -> None:
+def begin_batch(
+    session: Session,
+    site: Site,
+    visit: Visit,
+) -> None:
     """Give a visit its next batch; finish the visit when no items or no batches are left."""
     if visit.visitor.state != "ready":
         return
-    # The lock makes concurrent batches see each other's trials.
-    session.scalars(select(StudyRow).where(StudyRow.id == visit.row.id).with_for_update()).one()
+    # The lock lets concurrent batches see each other's trials.
+    study = select(StudyRow).where(StudyRow.id == visit.row.id)
+    session.scalars(study.with_for_update()).one()
+    # No items left to choose also ends the visit.
     chosen: list[int] = []
     if visit.visitor.batches < visit.study.batches:
         chosen = _chosen(session, site.now(), visit)
@@ -75,8 +85,13 @@ def begin_batch(session: Session, site: Site, visit: Visit) -> None:
     _give(session, site.now(), visit, chosen)
 
 
-def find_trial(session: Session, visit: Visit, trial_id: str) -> StudyTrial | None:
+def find_trial(
+    session: Session,
+    visit: Visit,
+    trial_id: str,
+) -> StudyTrial | None:
     """Return a trial of a visit; None for trials of others."""
+    # The id comes from an address; ids are UUIDs, which have 36 characters.
     trial = session.get(StudyTrial, trial_id[:36])
     return trial if trial is not None and trial.visitor_id == visit.visitor.id else None
 
@@ -88,25 +103,31 @@ def trial_after(session: Session, trial: StudyTrial) -> StudyTrial | None:
         StudyTrial.batch == trial.batch,
         StudyTrial.place > trial.place,
     )
-    return session.scalar(select(StudyTrial).where(*same).order_by(StudyTrial.place).limit(1))
+    later = select(StudyTrial).where(*same).order_by(StudyTrial.place)
+    return session.scalar(later.limit(1))
 
 
 def begin_trial(trial: StudyTrial, now: float) -> float:
-    """Note that the picture is visible now; return for how many seconds it has been already.
+    """Record that the picture is visible now; return for how many seconds it has been visible already.
 
     Raises:
-        OutOfOrder: the trial was answered.
+        OutOfOrder: the trial was already answered.
     """
     if trial.answered_s is not None:
-        raise OutOfOrder("this was answered already; go on with the next one")
+        raise OutOfOrder("this trial was already answered; continue with the next one")
     trial.loads += 1
     if trial.begun_at is None:
+        # The first load starts the clock; reloading must not show the target for longer.
         trial.begun_at = now
     return max(0.0, now - trial.begun_at)
 
 
-def may_see_target(visit: Visit, trial: StudyTrial, now: float) -> bool:
-    """Tell whether the target may still be sent."""
+def may_see_target(
+    visit: Visit,
+    trial: StudyTrial,
+    now: float,
+) -> bool:
+    """Return whether the target may still be sent."""
     if trial.answered_s is not None:
         return False
     if trial.begun_at is None:
@@ -115,30 +136,39 @@ def may_see_target(visit: Visit, trial: StudyTrial, now: float) -> bool:
     return now - trial.begun_at <= seconds.free + seconds.shown + SLACK_S
 
 
-def check_and_judge(visit: Visit, item: StudyItem, answer: TrialAnswer) -> Judgement:
+def check_and_judge(
+    visit: Visit,
+    item: StudyItem,
+    answer: TrialAnswer,
+) -> Judgement:
     """Validate and judge an answer; slow, and done outside of a transaction.
 
     Raises:
-        InvalidInput: not a possible answer to this item.
+        InvalidInput: the answer is impossible for this item.
     """
     check_answer(answer, visit.arm.kind, (item.height, item.width))
     return judge_answer(answer, visit.arm.kind, item_mask(item), visit.study.radius_share)
 
 
 def take_answer(
-    site: Site, visit: Visit, trial: StudyTrial, answer: TrialAnswer, judged: Judgement
+    site: Site,
+    visit: Visit,
+    trial: StudyTrial,
+    answer: TrialAnswer,
+    judged: Judgement,
 ) -> Feedback:
     """Store an answer with its judgement; repeating the same request changes nothing.
 
     Raises:
-        OutOfOrder: there is another answer, or it is too early.
+        OutOfOrder: the trial has a different answer, or it is too early for an answer.
     """
     now = site.now()
     body = msgspec.json.encode(answer).decode()
     digest = sha256(body)
     if trial.answered_s is not None:
+        # An identical answer is a repeated request whose first response was lost.
         if trial.sha256 != digest:
-            raise OutOfOrder("this was answered already; go on with the next one")
+            raise OutOfOrder("this trial was already answered; continue with the next one")
         return _feedback(trial)
     _check_time(visit, trial, now)
     trial.answered_s = now - (trial.begun_at or now)
@@ -161,14 +191,20 @@ def item_mask(item: StudyItem) -> Mask:
     return decode_rle(item.mask, (item.height, item.width))
 
 
-def _check_time(visit: Visit, trial: StudyTrial, now: float) -> None:
+def _check_time(
+    visit: Visit,
+    trial: StudyTrial,
+    now: float,
+) -> None:
     if trial.begun_at is None:
-        raise OutOfOrder("this was not begun; load the page again")
+        raise OutOfOrder("this trial was not begun; reload the page")
     if now - trial.begun_at < visit.study.seconds_of(visit.arm.mode).until_allowed - _CLOCKS_S:
-        raise OutOfOrder("this came before an answer was allowed; load the page again")
+        raise OutOfOrder("this answer arrived before answers were allowed; reload the page")
 
 
 def _feedback(trial: StudyTrial) -> Feedback:
+    # In the main part, feedback would change how people answer, and would reveal the attention
+    # checks.
     if trial.purpose != "training":
         return ""
     return "right" if trial.is_inside else "wrong"
@@ -191,10 +227,15 @@ def _open_trial(session: Session, visit: Visit) -> StudyTrial | None:
         StudyTrial.batch == batch,
         StudyTrial.answered_s.is_(None),
     )
-    return session.scalar(select(StudyTrial).where(*own).order_by(StudyTrial.place).limit(1))
+    unanswered = select(StudyTrial).where(*own).order_by(StudyTrial.place)
+    return session.scalar(unanswered.limit(1))
 
 
-def _training_trial(session: Session, site: Site, visit: Visit) -> StudyTrial | None:
+def _training_trial(
+    session: Session,
+    site: Site,
+    visit: Visit,
+) -> StudyTrial | None:
     visitor = visit.visitor
     study = visit.study
     if visitor.passed >= study.training:
@@ -210,7 +251,11 @@ def _training_trial(session: Session, site: Site, visit: Visit) -> StudyTrial | 
     return trial
 
 
-def _end_batch(session: Session, site: Site, visit: Visit) -> None:
+def _end_batch(
+    session: Session,
+    site: Site,
+    visit: Visit,
+) -> None:
     """Decide whether the finished batch counts; items of a void batch are given to others."""
     visitor = visit.visitor
     of_batch = (
@@ -219,7 +264,7 @@ def _end_batch(session: Session, site: Site, visit: Visit) -> None:
         StudyTrial.purpose == "main",
     )
     inside = session.scalars(select(StudyTrial.is_inside).where(*of_batch)).all()
-    # Rounding errors must not matter: 7 / 10 must pass 0.7.
+    # Tolerate rounding errors: 7 / 10 must pass 0.7.
     counts = sum(inside) >= visit.study.valid_share * len(inside) - 1e-9
     if not counts:
         session.execute(update(StudyTrial).where(*of_batch).values(is_void=True))
@@ -229,7 +274,11 @@ def _end_batch(session: Session, site: Site, visit: Visit) -> None:
         finish_visit(session, site, visit)
 
 
-def _chosen(session: Session, now: float, visit: Visit) -> list[int]:
+def _chosen(
+    session: Session,
+    now: float,
+    visit: Visit,
+) -> list[int]:
     study = visit.study
     visitor = visit.visitor
     items = select(StudyItem.number, StudyItem.image).where(
@@ -261,16 +310,24 @@ def _seen_images(session: Session, visit: Visit) -> set[str]:
     return set(session.scalars(query.where(StudyTrial.visitor_id == visit.visitor.id)))
 
 
-def _answers(session: Session, now: float, visit: Visit) -> dict[int, int]:
+def _answers(
+    session: Session,
+    now: float,
+    visit: Visit,
+) -> dict[int, int]:
     """Return the answers per item, given or pending, in the visit's arm on such devices."""
     same: tuple[ColumnElement[bool], ...] = (
         StudyTrial.study_id == visit.row.id,
         StudyTrial.purpose == "main",
+        # Mobile devices and computers each need the full number of answers.
         StudyTrial.device == visit.visitor.device,
         StudyVisitor.kind == visit.visitor.kind,
         StudyVisitor.mode == visit.visitor.mode,
+        # Answers of careless participants do not count, so other participants get these items
+        # again.
         StudyVisitor.missed * 2 <= StudyVisitor.checks,
         ~StudyTrial.is_void,
+        # A trial in progress will probably be answered, but not after half an hour.
         or_(StudyTrial.answered_s.is_not(None), StudyTrial.given_at > now - LAPSE_S),
     )
     joined = select(StudyTrial.item, func.count()).join(
@@ -292,16 +349,26 @@ def _unseen_easy(session: Session, visit: Visit) -> list[int]:
     return list(session.scalars(easy))
 
 
-def _give(session: Session, now: float, visit: Visit, chosen: Sequence[int]) -> None:
+def _give(
+    session: Session,
+    now: float,
+    visit: Visit,
+    chosen: Sequence[int],
+) -> None:
     """Create the trials of a batch, with attention checks between them."""
     study = visit.study
     visitor = visit.visitor
     easy = _unseen_easy(session, visit)[: study.attention]
     positions = choose_check_positions(
-        len(easy), len(chosen), study.seed, visitor.name, visitor.batches
+        len(easy),
+        len(chosen),
+        study.seed,
+        visitor.name,
+        visitor.batches,
     )
     order: list[tuple[int, TrialPurpose]] = [(item, "main") for item in chosen]
     for position, item in zip(positions, easy, strict=True):
+        # At random positions, so that participants cannot distinguish checks from tasks.
         order.insert(position, (item, "attention"))
     for place, (item, purpose) in enumerate(order, 1):
         session.add(_trial(visit, item, visitor.batches, place, purpose, now))
@@ -309,9 +376,15 @@ def _give(session: Session, now: float, visit: Visit, chosen: Sequence[int]) -> 
 
 
 def _trial(
-    visit: Visit, item: int, batch: int, place: int, purpose: TrialPurpose, now: float
+    visit: Visit,
+    item: int,
+    batch: int,
+    place: int,
+    purpose: TrialPurpose,
+    now: float,
 ) -> StudyTrial:
     return StudyTrial(
+        # Random: consecutive numbers would reveal the number of participants.
         id=str(uuid.uuid4()),
         study_id=visit.row.id,
         visitor_id=visit.visitor.id,

@@ -1,7 +1,7 @@
 """Participants of a study: they join by a link, consent, keep a key in their browser, and may delete their data.
 
-A key is random and opens one visit; the database has only its hash. A link is derived from its
-number and the secret of the site, so that it can be shown again and nobody can forge one.
+A key is random and opens one visit; the database stores only its hash. A link is derived from its
+number and the site's secret, so that it can be displayed again and nobody can forge one.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ from segarena_studio.studies.assignment import choose_arm
 from segarena_studio.studies.description import Arm, Study, decode_study
 from segarena_studio.studies.orm_models import StudyCode, StudyLink, StudyRow, StudyVisitor
 
+# 96 bits of a signature: short enough for a link, too many to guess.
 _SIGNED = 24
 _CODE = 10
 _NAME = 12
 MOST_BY_A_LINK = 100_000
 
 ClosedReason = Literal["closed", "full", "ended"]
-"""Why nobody more may join: the study is closed, the link is used up, or the link was ended."""
+"""Reason why nobody else may join: the study is closed, or the link is used up or was disabled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,23 +50,35 @@ class Visit:
     @property
     def arm(self) -> Arm:
         """Kind of prompt and display mode of the participant."""
-        return next(arm for arm in self.study.arms if arm == (self.visitor.kind, self.visitor.mode))
+        own = (self.visitor.kind, self.visitor.mode)
+        return next(arm for arm in self.study.arms if arm == own)
 
     @property
     def is_careless(self) -> bool:
-        """Whether they missed more than half of the checks, so that no answer of theirs counts."""
+        """Whether they missed more than half of the checks, so that none of their answers count."""
         return self.visitor.missed * 2 > self.visitor.checks
 
 
-def make_link(session: Session, study: StudyRow, label: str, most: int, now: float) -> StudyLink:
+def make_link(
+    session: Session,
+    study: StudyRow,
+    label: str,
+    most: int,
+    now: float,
+) -> StudyLink:
     """Create a link for a number of people.
 
     Raises:
         InvalidInput: the number is out of range.
     """
     if not 1 <= most <= MOST_BY_A_LINK:
-        raise InvalidInput(f"people by a link: expected 1 to {MOST_BY_A_LINK:,}, got {most}")
-    link = StudyLink(study_id=study.id, label=" ".join(label.split())[:80], most=most, made_at=now)
+        raise InvalidInput(f"people per link: expected 1 to {MOST_BY_A_LINK:,}, got {most}")
+    link = StudyLink(
+        study_id=study.id,
+        label=" ".join(label.split())[:80],
+        most=most,
+        made_at=now,
+    )
     session.add(link)
     session.flush()
     return link
@@ -76,15 +89,22 @@ def link_text(site: Site, link: StudyLink) -> str:
     return f"{link.id}-{sign(site, 'study link', str(link.id))[:_SIGNED]}"
 
 
-def find_link(session: Session, site: Site, text: str) -> StudyLink | None:
+def find_link(
+    session: Session,
+    site: Site,
+    text: str,
+) -> StudyLink | None:
     """Return the link of an address, even one that was ended; None for a forged address."""
-    told, _, signature = text.partition("-")
-    number = number_in(told)
+    claimed, _, signature = text.partition("-")
+    number = number_in(claimed)
     if number is None:
         return None
     link = session.get(StudyLink, number)
-    is_ours = secrets_match(signature, sign(site, "study link", told)[:_SIGNED])
-    return link if link is not None and is_ours and told == str(link.id) else None
+    is_ours = secrets_match(signature, sign(site, "study link", claimed)[:_SIGNED])
+    # "007" and "7" are the same number, but only one of them was signed.
+    if link is None or not is_ours or claimed != str(link.id):
+        return None
+    return link
 
 
 def closed_reason(study: StudyRow, link: StudyLink) -> ClosedReason | None:
@@ -97,7 +117,10 @@ def closed_reason(study: StudyRow, link: StudyLink) -> ClosedReason | None:
 
 
 def join_study(
-    session: Session, site: Site, link: StudyLink, device: DeviceKind
+    session: Session,
+    site: Site,
+    link: StudyLink,
+    device: DeviceKind,
 ) -> tuple[Visit, str]:
     """Add a participant who consented; return the visit and the key for their browser.
 
@@ -106,17 +129,23 @@ def join_study(
     """
     row = _locked(session, link.study_id)
     study = decode_study(row.description)
+    # Read again under the lock: another request may have taken the last place.
     session.refresh(link)
     if why := closed_reason(row, link):
-        raise InvalidInput(f"nobody else can take part by this link: it is {why}")
+        raise InvalidInput(f"nobody else can take part with this link: it is {why}")
     if device not in study.devices:
         raise InvalidInput(f"device: expected {' or '.join(study.devices)}, got {device}")
+    # Count on joining and not on finishing: a link admits a fixed number of people, whatever they
+    # do.
     link.came += 1
     session.flush()
-    came = session.scalar(select(func.sum(StudyLink.came)).where(StudyLink.study_id == row.id)) or 1
-    # Not a number in order of arrival: it could be matched with the arrival times of a crowd platform.
+    # Counted over all links of the study, because names must be unique in the study.
+    arrivals = select(func.sum(StudyLink.came)).where(StudyLink.study_id == row.id)
+    came = session.scalar(arrivals) or 1
+    # Not a sequence number: it could be matched with the arrival times on a crowdsourcing platform.
     name = "p" + sign(site, "study person", f"{row.id}/{came}")[:_NAME]
     arm = choose_arm(study.arms, _people(session, row.id, device), study.seed, name)
+    # Store only the hash, so that a copy of the database opens no visit.
     key = secrets.token_urlsafe(24)
     visitor = StudyVisitor(
         study_id=row.id,
@@ -140,7 +169,11 @@ def join_study(
 
 
 def find_visit(
-    session: Session, study_id: int, key: str, *, is_to_change: bool = False
+    session: Session,
+    study_id: int,
+    key: str,
+    *,
+    is_to_change: bool = False,
 ) -> Visit | None:
     """Return the visit that a key opens; None for an unknown key.
 
@@ -169,16 +202,26 @@ def read_signed_key(site: Site, cookie: str) -> str:
     return key if secrets_match(signature, sign(site, "study key", key)) else ""
 
 
-def finish_visit(session: Session, site: Site, visit: Visit) -> None:
-    """End a visit and store its completion code, unlinked to the answers; without a batch there is no code."""
+def finish_visit(
+    session: Session,
+    site: Site,
+    visit: Visit,
+) -> None:
+    """End a visit and store its completion code without a link to the answers; without a batch there is no code."""
     visitor = visit.visitor
+    # A second call must not create a second code.
     if visitor.state == "done":
         return
     visitor.state = "done"
     if code := completion_code(site, visit):
         counted = 0 if visit.is_careless else visitor.counted
         session.add(
-            StudyCode(study_id=visit.row.id, code=code, batches=visitor.batches, counted=counted)
+            StudyCode(
+                study_id=visit.row.id,
+                code=code,
+                batches=visitor.batches,
+                counted=counted,
+            )
         )
 
 
@@ -186,6 +229,7 @@ def completion_code(site: Site, visit: Visit) -> str:
     """Return the completion code of a participant; "" before the end of a batch, or after failing."""
     if visit.visitor.state != "done" or not visit.visitor.batches:
         return ""
+    # Derived with the site's secret, so that the database alone cannot link a code to answers.
     own = sign(site, "study code", f"{visit.row.id}/{visit.visitor.id}")[:_CODE].upper()
     return visit.study.code or own
 
@@ -196,11 +240,16 @@ def delete_visit(session: Session, visit: Visit) -> None:
     session.flush()
 
 
-def _people(session: Session, study_id: int, device: DeviceKind) -> dict[Arm, int]:
-    """Count participants with a kind of device by arm; failed ones free their place."""
+def _people(
+    session: Session,
+    study_id: int,
+    device: DeviceKind,
+) -> dict[Arm, int]:
+    """Count participants with a kind of device by arm; failed ones do not count."""
     same = (
         StudyVisitor.study_id == study_id,
         StudyVisitor.device == device,
+        # A participant who failed the training gives no answers, so the arm needs another one.
         StudyVisitor.state != "failed",
     )
     counts = select(StudyVisitor.kind, StudyVisitor.mode, func.count()).where(*same)
@@ -210,4 +259,5 @@ def _people(session: Session, study_id: int, device: DeviceKind) -> dict[Arm, in
 
 def _locked(session: Session, study_id: int) -> StudyRow:
     """Lock a study against other assignments until the transaction ends; SQLite has one writer anyway."""
-    return session.scalars(select(StudyRow).where(StudyRow.id == study_id).with_for_update()).one()
+    query = select(StudyRow).where(StudyRow.id == study_id).with_for_update()
+    return session.scalars(query).one()

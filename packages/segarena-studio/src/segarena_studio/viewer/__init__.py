@@ -1,4 +1,4 @@
-"""Viewer: samples with their targets, and the answers of runs round by round. No HTTP.
+"""Viewer: samples with their targets, and the predictions of runs round by round; independent of HTTP.
 
 catalog.py             datasets and runs named on the command line, as collections of one dataset
 each
@@ -7,8 +7,8 @@ records
 table_query.py         filters and order of a table
 sample_cache.py        recently viewed samples
 planes.py              pictures as planes: the photograph, slices along three axes, frames
-mask_layers.py         target, ignored pixels and answers in one plane, as run lengths
-view_description.py    description of a dialogue or sample that pages load before its pictures
+mask_layers.py         target, ignored pixels and answers in one plane, as outlines
+content.py             content of the viewer for a dialogue or a sample, without pictures and masks
 dialogue_replay.py     a dialogue run again, for rounds without stored masks
 thumbnails.py          small pictures for lists
 """

@@ -1,13 +1,14 @@
 """Catalog of the viewer: datasets and runs named on the command line, as collections of one dataset each.
 
-Only `segarena look` creates a catalog. Its datasets hold the ground truth, so its pages exist only
-on a site for one person of this machine: see `segarena_studio.pages.viewer`.
+Only `segarena look` creates a catalog. Its datasets contain the ground truth, so its pages exist
+only on a single-user site on this machine: see `segarena_studio.pages.viewer`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import cast
 
@@ -21,8 +22,11 @@ from segarena.records.trust import restrict_plugins
 from segarena.registry import build, plugins_by_name
 from segarena.reports.display_names import dataset_names, distinct_names
 from segarena.reports.gallery import open_configured_dataset
+from segarena.reports.pages import users_in_words
+from segarena.reports.viewer_content import ViewerContent
 from segarena.reports.wording import count_text
 from segarena.roles import Dataset
+from segarena_studio.viewer.content import describe_view
 from segarena_studio.viewer.dialogue_replay import ReplayQueue, replay_dialogue
 from segarena_studio.viewer.dialogue_table import DialogueKey, DialogueTable
 from segarena_studio.viewer.mask_layers import RunAnswers
@@ -30,7 +34,6 @@ from segarena_studio.viewer.sample_cache import LoadedSample, SampleCache
 from segarena_studio.viewer.table_query import TableQuery
 from segarena_studio.viewer.thumbnails import render_thumbnail
 from segarena_studio.viewer.unlabelled_folder import UnlabelledFolder
-from segarena_studio.viewer.view_description import ViewDescription, describe_view
 
 _THUMBS_BYTES = 2**28
 
@@ -40,10 +43,10 @@ class Collection:
     """Samples of one dataset, with the runs on them.
 
     Attributes:
-        name: of the dataset.
+        name: name of the dataset.
         samples: the samples.
         runs: label and folder of each run.
-        table: a row for each dialogue, or sample.
+        table: table with a row for each dialogue, or for each sample without dialogues.
         notes: warnings about the runs.
         trust, data: as for `segarena report`.
     """
@@ -63,19 +66,27 @@ class Collection:
         """Create the decoder of answers."""
         self.answers = RunAnswers([folder for _, folder in self.runs])
 
+    @cached_property
+    def user_words(self) -> dict[str, str]:
+        """Prompts of the runs' users in words, by name; without users that have no description."""
+        found: dict[str, str] = {}
+        for _, folder in self.runs:
+            found.update(users_in_words(folder.config))
+        return found
+
     @property
     def counted(self) -> str:
-        """Contents in one line."""
+        """Number of dialogues with the names of their runs, or number of samples, as text."""
         runs = f" of {', '.join(label for label, _ in self.runs)}" if self.runs else ""
         return (
             count_text(self.table.count(TableQuery()), "dialogue" if self.runs else "sample") + runs
         )
 
-    def describe(self, key: DialogueKey) -> ViewDescription:
+    def describe(self, key: DialogueKey) -> ViewerContent:
         """Describe a view.
 
         Raises:
-            SegarenaError: it cannot be shown; the message is a sentence.
+            SegarenaError: the view cannot be shown; the message is a sentence.
         """
         notes = [self.samples.problem] if self.samples.problem else []
         return describe_view(
@@ -83,7 +94,7 @@ class Collection:
         )
 
     def thumb(self, key: DialogueKey) -> bytes:
-        """Return the thumbnail of a view; raises as `describe`."""
+        """Return the thumbnail of a view; raises the same errors as `describe`."""
         name = sha256(repr((self.name, key[:2])))
         thumbnail = self.thumbs.get(name)
         if thumbnail is None:
@@ -123,7 +134,11 @@ def _largest_plane(loaded: LoadedSample, target: str) -> int:
 
 
 def open_catalog(
-    named: Sequence[str], scratch: Path, *, trust: bool = False, data: str | None = None
+    named: Sequence[str],
+    scratch: Path,
+    *,
+    trust: bool = False,
+    data: str | None = None,
 ) -> Catalog:
     """Open a catalog of runs, datasets and pictures.
 
@@ -134,13 +149,13 @@ def open_catalog(
         data: new location of the runs' dataset, as for `segarena report`.
 
     Raises:
-        SegarenaError: an item is none of these, or cannot be opened; the message says what
+        SegarenaError: an argument is none of these, or cannot be opened; the message says what
             was expected.
     """
     runs: list[RunFolder] = []
     datasets: list[tuple[str, Dataset]] = []
     for one in named:
-        below = find_runs(Path(one))
+        below = find_run_folders(Path(one))
         runs += [RunFolder.open(path) for path in below]
         if not below:
             datasets.append(_dataset_named(one))
@@ -157,7 +172,7 @@ def open_catalog(
     return Catalog(made)
 
 
-def find_runs(path: Path) -> list[Path]:
+def find_run_folders(path: Path) -> list[Path]:
     """Return the path itself if it is a run folder, else the run folders below it by name."""
     if (path / "run.json").is_file():
         return [path]
@@ -209,7 +224,12 @@ def _by_data(runs: Sequence[RunFolder]) -> list[tuple[str, list[RunFolder]]]:
 
 
 def _of_runs(
-    name: str, runs: Sequence[RunFolder], scratch: Path, *, trust: bool, data: str | None
+    name: str,
+    runs: Sequence[RunFolder],
+    scratch: Path,
+    *,
+    trust: bool,
+    data: str | None,
 ) -> Collection:
     labels = distinct_names([run.config.segmenter for run in runs])
     labels = _number_duplicates(labels)
@@ -243,7 +263,11 @@ def _number_duplicates(labels: Sequence[str]) -> list[str]:
     return numbered
 
 
-def _of_dataset(name: str, dataset: Dataset, scratch: Path) -> Collection:
+def _of_dataset(
+    name: str,
+    dataset: Dataset,
+    scratch: Path,
+) -> Collection:
     if not len(dataset.sample_ids):
         raise RunConflict(f"{name}: expected samples, got none")
     scratch.mkdir(parents=True)

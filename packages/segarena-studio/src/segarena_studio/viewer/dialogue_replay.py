@@ -52,13 +52,18 @@ class _ReplayTask:
 
 
 class ReplayQueue:
-    """Replays, one after the other, in threads: the first request starts one, later requests poll it."""
+    """Runs replays one after the other in threads: the first request starts one, later requests poll it."""
 
     def __init__(self) -> None:
         self._results: dict[tuple[int, DialogueKey], str | None] = {}
         self._lock = threading.Lock()
 
-    def poll(self, run: int, key: DialogueKey, replay: Callable[[], str]) -> str | None:
+    def poll(
+        self,
+        run: int,
+        key: DialogueKey,
+        replay: Callable[[], str],
+    ) -> str | None:
         """Return the result as a sentence, once; None while the replay runs. The first call starts it.
 
         Args:
@@ -84,13 +89,17 @@ class ReplayQueue:
 
 
 def replay_dialogue(
-    folder: RunFolder, key: DialogueKey, *, trust: bool, data: str | None = None
+    folder: RunFolder,
+    key: DialogueKey,
+    *,
+    trust: bool,
+    data: str | None = None,
 ) -> ReplayResult:
     """Replay a dialogue of a run with its recorded prompts.
 
     Raises:
-        NotTrusted: the run names plug-ins from outside of segarena, and `trust` is False.
-        SegarenaError: the replay is impossible; the message says why.
+        NotTrusted: the run names plug-ins from outside segarena, and `trust` is False.
+        SegarenaError: the dialogue cannot be replayed; the message says why.
     """
     sample, target, user, repeat = key
     plan = replay_plan(folder.config, trust=trust, data=data)
@@ -115,7 +124,12 @@ def replay_dialogue(
     return _by_round(outcome.result), _describe_agreement(before, outcome.result)
 
 
-def replay_plan(config: RunConfiguration, *, trust: bool, data: str | None = None) -> Plan:
+def replay_plan(
+    config: RunConfiguration,
+    *,
+    trust: bool,
+    data: str | None = None,
+) -> Plan:
     """Return the plan of a run from run.json, without metrics.
 
     Raises:
@@ -176,7 +190,10 @@ def _describe_agreement(
 ) -> str:
     found = agreement(before, [again])
     if not found.differed:
-        return f"Replayed: all {found.asked} stored answers are reproduced, so the other rounds are what it answered."
+        return (
+            f"Replayed: all {found.asked} stored answers are reproduced, so the other rounds show the "
+            "original answers."
+        )
     return (
         f"Replayed, but {found.differed} of {found.asked} stored answers differ (lowest IoU "
         f"{found.worst_iou:.3f}): the other rounds may differ from the original answers."

@@ -1,8 +1,7 @@
-"""Table with one row per dialogue, or per sample without dialogues: computed once from the records, kept in a file.
+"""Table with one row per dialogue, or per sample without dialogues, computed once and stored in a file.
 
-Records are read in parts of several samples, and only the outcome of each dialogue is kept; prompts
-and masks are not read. Afterwards every page is a query over that file, however many rows there
-are.
+Records are read for a few samples at a time, and only the outcome of each dialogue is kept; prompts
+and masks are not read. Every page is then a query on that file, however many rows it has.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ class Column:
     """A column of a table.
 
     Attributes:
-        name: in addresses and conditions.
+        name: name in addresses and conditions.
         title: heading.
         kind: "text" or "number".
     """
@@ -52,15 +51,20 @@ class Column:
 
 
 class DialogueTable:
-    """Rows of a collection.
+    """The rows of a collection as a table in a file.
 
     Args:
-        samples: ids, in the order of the dataset.
-        runs: folders of runs on them, by label.
-        file: file for the rows; overwritten.
+        samples: sample ids, in the order of the dataset.
+        runs: run folders by label.
+        file: file in which the rows are stored; overwritten.
     """
 
-    def __init__(self, samples: Sequence[str], runs: Mapping[str, RunFolder], file: Path) -> None:
+    def __init__(
+        self,
+        samples: Sequence[str],
+        runs: Mapping[str, RunFolder],
+        file: Path,
+    ) -> None:
         self._samples = samples
         self._runs = runs
         self._file = file
@@ -76,11 +80,16 @@ class DialogueTable:
         """Return the number of rows of a query.
 
         Raises:
-            InvalidInput: an unknown column, or a value that is not a number.
+            InvalidInput: a column is unknown, or a value is not a number.
         """
         return len(self._order(query))
 
-    def rows(self, query: TableQuery, first: int, count: int) -> list[dict[str, Any]]:
+    def rows(
+        self,
+        query: TableQuery,
+        first: int,
+        count: int,
+    ) -> list[dict[str, Any]]:
         """Return a page of a query's rows in order; each has its key and, as "place", its position."""
         first = max(0, first)
         numbers = self._order(query)[first : first + count].tolist()
@@ -144,7 +153,7 @@ def _reduced(folder: RunFolder, only: range | None) -> pl.DataFrame:
     rounds = folder.read("records", without=_NOT_READ, only=only).sort("round", maintain_order=True)
     metrics = [name for name in rounds.columns if name not in COLUMNS["records"]]
     completed = pl.col("round").filter(pl.col("failure").is_null())
-    # Attributes are JSON; without braces and quotes they read as text.
+    # Attributes are JSON; without braces and quotes they are readable as text.
     attributes = pl.col("attributes").first().str.replace_all(r'[{}"]', "")
     dialogues = rounds.group_by(*KEY, maintain_order=True).agg(
         pl.col("label").first(),
@@ -168,7 +177,7 @@ def metric_columns(folder: RunFolder, columns: Sequence[str]) -> list[str]:
 
 
 def _side_by_side(runs: Mapping[str, RunFolder]) -> tuple[pl.DataFrame, list[Column]]:
-    """Join the dialogues of all runs on their keys; return the rows, and the columns beside the sample."""
+    """Join the dialogues of all runs on their keys; return the rows, and the columns next to the sample."""
     labels = list(runs)
     frames = [read_dialogues(folder) for folder in runs.values()]
     named: list[pl.DataFrame] = []
@@ -225,7 +234,11 @@ def _side_by_side(runs: Mapping[str, RunFolder]) -> tuple[pl.DataFrame, list[Col
     return rows, columns
 
 
-def _own(name: str, number: int, runs: int) -> str:
+def _own(
+    name: str,
+    number: int,
+    runs: int,
+) -> str:
     """Return the name of a run's column: numbered where there are several runs."""
     if runs == 1:
         return name

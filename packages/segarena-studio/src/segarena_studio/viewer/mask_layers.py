@@ -1,4 +1,4 @@
-"""Mask layers of one plane, as run lengths: target, ignored pixels, and the answer of each run after a round.
+"""Mask layers of one plane, as outlines: target, ignored pixels, and the answer of each run after a round.
 
 Names of layers in addresses: "target", "ignored", or RUN.ROUND, counted from 0 and from 1.
 """
@@ -14,10 +14,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from segarena.arrays.rle import decode_rle, run_lengths
+from segarena.arrays.rle import decode_rle
 from segarena.engine.store import RunFolder
 from segarena.errors import InvalidInput
 from segarena.records.row_types import MaskRow
+from segarena.reports.overlays import pixel_outline
+from segarena.reports.viewer_content import Outlines
 from segarena.samples import Mask, Target
 from segarena.work.lru_cache import LruCache
 from segarena_studio.viewer.dialogue_table import DialogueKey
@@ -27,9 +29,6 @@ from segarena_studio.viewer.sample_cache import LoadedSample
 MOST_LAYERS = 64
 _MOST_BYTES = 2**28
 _ANSWER = re.compile(r"([0-9]{1,4})\.([0-9]{1,6})")
-
-Layer: TypeAlias = "dict[str, list[int]]"
-"""Run lengths in the plane for each visible object, by its number from 1; see `arrays.rle.run_lengths`."""
 
 ObjectMasks: TypeAlias = "dict[int, Mask]"
 """The mask of each object."""
@@ -44,7 +43,7 @@ class RunAnswers:
 
     def __init__(self, runs: Sequence[RunFolder]) -> None:
         self._runs = runs
-        self._decoded = LruCache[str, ObjectMasks](max_bytes=_MOST_BYTES, keeps_last=True)
+        self._decoded = LruCache[str, ObjectMasks](max_bytes=_MOST_BYTES, min_entries=1)
         self._replayed: dict[tuple[int, DialogueKey], dict[int, list[MaskRow]]] = {}
         self._rows = lru_cache(maxsize=8)(self._read)
 
@@ -61,11 +60,21 @@ class RunAnswers:
         """Return the rounds of a dialogue whose masks come from a replay."""
         return sorted(self._replayed.get((run, key), {}).keys() - set(self.kept(run, key)))
 
-    def add(self, run: int, key: DialogueKey, masks: Mapping[int, list[MaskRow]]) -> None:
+    def add(
+        self,
+        run: int,
+        key: DialogueKey,
+        masks: Mapping[int, list[MaskRow]],
+    ) -> None:
         """Add the masks of a replay; stored masks take precedence."""
         self._replayed[run, key] = dict(masks)
 
-    def after(self, run: int, key: DialogueKey, round_: int) -> ObjectMasks:
+    def after(
+        self,
+        run: int,
+        key: DialogueKey,
+        round_: int,
+    ) -> ObjectMasks:
         """Return the answer after a round; empty when no masks exist.
 
         Raises:
@@ -103,11 +112,13 @@ def encode_layers(
     names: Sequence[str],
     key: DialogueKey,
     answers: RunAnswers,
-) -> dict[str, Layer]:
-    """Encode the named layers of one plane; masks of another shape than the sample are left out.
+) -> dict[str, Outlines]:
+    """Return the named layers of one plane, with outlines in pixels.
+
+    Masks whose shape differs from the sample's are left out.
 
     Raises:
-        InvalidInput: an unknown name, or too many.
+        InvalidInput: a layer name is unknown, or there are too many.
         SampleInvalid: the sample has no such target.
     """
     if len(names) > MOST_LAYERS:
@@ -118,12 +129,12 @@ def encode_layers(
             return plane.cut(mask, index)
         return np.zeros(plane.size, np.bool_)
 
-    layers: dict[str, Layer] = {}
+    layers: dict[str, Outlines] = {}
     for name in names:
-        layer: Layer = {}
+        layer: Outlines = {}
         for number, mask in _masks(loaded, name, key, answers, cut):
             if mask.any():
-                layer[str(number)] = run_lengths(mask).tolist()
+                layer[str(number)] = pixel_outline(mask)
         layers[name] = layer
     return layers
 

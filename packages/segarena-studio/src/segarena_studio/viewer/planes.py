@@ -1,9 +1,9 @@
-"""Planes of samples: a photograph has one, a volume slices along three axes, a video its frames.
+"""Planes of samples: a photograph has one, a volume has slices along three axes, a video has frames.
 
-Slices of a volume are turned by 180 degrees to the view of radiologists: volumes are read (plane to
-Superior, row to Anterior, column to Right), so superior or anterior comes to lie on top, and the
-patient's right, or anterior, on the left. The letters at the edges follow the affine where it says
-otherwise.
+Slices of a volume are rotated by 180 degrees to radiological convention: volumes are read as (plane
+to Superior, row to Anterior, column to Right), so after the rotation superior or anterior is at the
+top, and the patient's right, or anterior, on the left. If the affine differs, the letters at the
+edges follow it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from segarena.samples import ImageSample, Sample, Shape, VideoSample, VolumeSamp
 from segarena.systems.volumes.page.slice_pictures import AXIS_NAMES
 
 LOSSLESS_PX = 1_500_000
-"""Larger photographs, and frames, are sent as JPEG of quality 95 with full colour; all others as lossless PNG."""
+"""Larger photographs, and frames, are sent as JPEG at quality 95 without chroma subsampling; all
+others as lossless PNG."""
 
 _DIRECTIONS = ("RL", "AP", "SI")
 _OF_DIRECTION = ("sagittal", "coronal", "axial")
@@ -31,7 +32,7 @@ _FROM = {"axial": 0, "coronal": 1, "sagittal": 2}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plane:
-    """A direction in which a sample can be browsed.
+    """An axis along which a sample can be browsed.
 
     Attributes:
         name: "axial", ..., "frame"; "" for a single picture.
@@ -64,15 +65,31 @@ def list_planes(sample: Sample) -> Sequence[Plane]:
     match sample:
         case ImageSample():
             height, width = sample.shape
-            return [Plane(name="", axis=None, count=1, size=(height, width))]
+            return [
+                Plane(
+                    name="",
+                    axis=None,
+                    count=1,
+                    size=(height, width),
+                )
+            ]
         case VideoSample():
-            return [Plane(name="frame", axis=0, count=len(sample.frames), size=sample.frame_shape)]
+            return [
+                Plane(
+                    name="frame",
+                    axis=0,
+                    count=len(sample.frames),
+                    size=sample.frame_shape,
+                )
+            ]
         case VolumeSample():
             return list_volume_planes(sample.shape, sample.spacing_mm, sample.affine)
 
 
 def list_volume_planes(
-    shape: Shape, spacing_mm: Sequence[float], affine: NDArray[np.float64] | None = None
+    shape: Shape,
+    spacing_mm: Sequence[float],
+    affine: NDArray[np.float64] | None = None,
 ) -> Sequence[Plane]:
     """Return axial, coronal and sagittal slices of a volume; see `segarena.samples.VolumeSample`."""
     planes = [_slices(shape, spacing_mm, affine, axis) for axis in range(3)]
@@ -80,7 +97,10 @@ def list_volume_planes(
 
 
 def _slices(
-    shape: Shape, spacing_mm: Sequence[float], affine: NDArray[np.float64] | None, axis: int
+    shape: Shape,
+    spacing_mm: Sequence[float],
+    affine: NDArray[np.float64] | None,
+    axis: int,
 ) -> Plane:
     rows, columns = (other for other in range(3) if other != axis)
     shortest = min(spacing_mm[rows], spacing_mm[columns])
@@ -114,7 +134,10 @@ def _ends(affine: NDArray[np.float64], axis: int) -> tuple[int, str]:
 
 
 def encode_plane(
-    sample: Sample, plane: Plane, index: int, levels: Quantization | None
+    sample: Sample,
+    plane: Plane,
+    index: int,
+    levels: Quantization | None,
 ) -> tuple[bytes, str]:
     """Encode the picture of one plane as a file, and return it with its media type.
 
@@ -146,7 +169,7 @@ def _two_bytes(voxels: NDArray[Any], levels: Quantization) -> NDArray[np.uint8]:
 
 
 def _png(image: NDArray[np.uint8]) -> bytes:
-    # Only sent within this machine: compression would take longer than sending.
+    # Only sent within this machine, so compression would take longer than sending.
     return _encoded(image, ".png", [cv2.IMWRITE_PNG_COMPRESSION, 0])
 
 
@@ -160,7 +183,11 @@ def _jpeg(image: NDArray[np.uint8]) -> bytes:
     return _encoded(image, ".jpg", quality)
 
 
-def _encoded(image: NDArray[np.uint8], ending: str, options: Sequence[int]) -> bytes:
+def _encoded(
+    image: NDArray[np.uint8],
+    ending: str,
+    options: Sequence[int],
+) -> bytes:
     bgr = np.ascontiguousarray(image[:, :, ::-1])
     _, data = cv2.imencode(ending, bgr, options)
     return data.tobytes()

@@ -14,7 +14,11 @@ from segarena_studio.viewer.catalog import Collection
 from segarena_studio.viewer.dialogue_table import KEY
 
 
-def render_report(here: Collection, address: str, file_address: Callable[[str], str]) -> str:
+def render_report(
+    here: Collection,
+    address: str,
+    file_address: Callable[[str], str],
+) -> str:
     """Render the report as a page of this server.
 
     Args:
@@ -23,7 +27,7 @@ def render_report(here: Collection, address: str, file_address: Callable[[str], 
         file_address: returns the address of a stylesheet or script of reports.
 
     Raises:
-        RunConflict: the runs followed different rules.
+        RunConflict: the runs used different rules.
     """
 
     def viewer(key: DialogueId) -> str:

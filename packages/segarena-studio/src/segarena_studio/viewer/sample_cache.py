@@ -1,4 +1,4 @@
-"""Cache of recently viewed samples: each is loaded once, however many of its planes are requested."""
+"""Cache of recently viewed samples, so that each is loaded once for all requests of its planes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class LoadedSample:
 
     @cached_property
     def planes(self) -> Sequence[Plane]:
-        """The directions in which it can be browsed."""
+        """Axes along which the sample can be browsed."""
         return list_planes(self.sample)
 
     @cached_property
@@ -44,7 +44,7 @@ class LoadedSample:
         """Return the target of an id, or all targets for "".
 
         Raises:
-            SampleInvalid: no such target.
+            SampleInvalid: the sample has no such target.
         """
         found = [one for one in self.sample.targets if target in ("", one.id)]
         if target and not found:
@@ -65,19 +65,24 @@ class SampleCache:
     """
 
     def __init__(
-        self, dataset: Dataset | None, problem: str, *, trust: bool, most_bytes: int = MOST_BYTES
+        self,
+        dataset: Dataset | None,
+        problem: str,
+        *,
+        trust: bool,
+        most_bytes: int = MOST_BYTES,
     ) -> None:
         self.dataset = dataset
         self.problem = problem
         self._trust = trust
-        self._recent = LruCache[str, LoadedSample](max_bytes=most_bytes, keeps_last=True)
+        self._recent = LruCache[str, LoadedSample](max_bytes=most_bytes, min_entries=1)
         self._is_loading = threading.Lock()
 
     def load(self, sample_id: str) -> LoadedSample:
         """Return a sample.
 
         Raises:
-            SegarenaError: it cannot be loaded; the message is a sentence.
+            SegarenaError: the sample cannot be loaded; the message is a sentence.
         """
         if self.dataset is None:
             raise SampleInvalid(self.problem)

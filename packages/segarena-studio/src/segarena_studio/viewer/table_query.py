@@ -27,7 +27,7 @@ class Condition:
         """Parse `iou<0.5` or `label=cat`.
 
         Raises:
-            InvalidInput: another form.
+            InvalidInput: the text does not have this form.
         """
         found = _CONDITION.fullmatch(text)
         if found is None:
@@ -55,11 +55,16 @@ class TableQuery:
     sort: str = ""
 
     @classmethod
-    def of(cls, words: str, where: Sequence[str], sort: str) -> TableQuery:
+    def of(
+        cls,
+        words: str,
+        where: Sequence[str],
+        sort: str,
+    ) -> TableQuery:
         """Return the query of an address.
 
         Raises:
-            InvalidInput: a malformed condition, or too many.
+            InvalidInput: a condition is malformed, or there are too many.
         """
         if len(where) > MOST_CONDITIONS:
             raise InvalidInput(
@@ -76,7 +81,7 @@ class TableQuery:
             kinds: "text" or "number" for each of its columns.
 
         Raises:
-            InvalidInput: an unknown column, or a value that is not a number.
+            InvalidInput: a column is unknown, or a value is not a number.
         """
         texts = [name for name, kind in kinds.items() if kind == "text"]
         if self.words:
@@ -120,14 +125,22 @@ def _holds(condition: Condition, kind: str) -> pl.Expr:
     return _compared(column, "=" if sign == "~" else sign, number)
 
 
-def _text_holds(column: pl.Expr, sign: str, value: str) -> pl.Expr:
+def _text_holds(
+    column: pl.Expr,
+    sign: str,
+    value: str,
+) -> pl.Expr:
     column = column.fill_null("")
     if sign == "~":
         return column.str.to_lowercase().str.contains(value.lower(), literal=True)
     return _compared(column, sign, value)
 
 
-def _compared(column: pl.Expr, sign: str, value: float | str) -> pl.Expr:
+def _compared(
+    column: pl.Expr,
+    sign: str,
+    value: float | str,
+) -> pl.Expr:
     match sign:
         case "<":
             return column < value

@@ -19,8 +19,12 @@ _HALO_BGR = (0, 0, 0)
 _QUALITY = [cv2.IMWRITE_JPEG_QUALITY, 82]
 
 
-def render_thumbnail(loaded: LoadedSample, target: str, index: int) -> bytes:
-    """Render a JPEG of one plane of a sample, cropped to the target where one is named.
+def render_thumbnail(
+    loaded: LoadedSample,
+    target: str,
+    index: int,
+) -> bytes:
+    """Render a JPEG of one plane of a sample, cropped to the target if one is named.
 
     Raises:
         SampleInvalid: the sample has no such target.
@@ -36,7 +40,11 @@ def render_thumbnail(loaded: LoadedSample, target: str, index: int) -> bytes:
     return _drawn(image[view.window], mask[view.window], plane.edges, view)
 
 
-def _picture(loaded: LoadedSample, plane: Plane, index: int) -> NDArray[np.uint8]:
+def _picture(
+    loaded: LoadedSample,
+    plane: Plane,
+    index: int,
+) -> NDArray[np.uint8]:
     match loaded.sample:
         case ImageSample(image=image):
             return image
@@ -51,7 +59,12 @@ def _picture(loaded: LoadedSample, plane: Plane, index: int) -> NDArray[np.uint8
             return np.repeat(grey[:, :, None], 3, axis=2)
 
 
-def _drawn(image: NDArray[np.uint8], mask: Mask, edges: tuple[float, float], view: View) -> bytes:
+def _drawn(
+    image: NDArray[np.uint8],
+    mask: Mask,
+    edges: tuple[float, float],
+    view: View,
+) -> bytes:
     """Scale a picture to the size of thumbnails, outline the mask, and encode it as JPEG."""
     height = image.shape[0] * edges[0]
     width = image.shape[1] * edges[1]
@@ -65,7 +78,7 @@ def _drawn(image: NDArray[np.uint8], mask: Mask, edges: tuple[float, float], vie
     thumbnail = cv2.resize(bgr, size, interpolation=interpolation)
     large_mask = cv2.resize(mask.astype(np.uint8), size, interpolation=cv2.INTER_NEAREST)
     outlines, _ = cv2.findContours(large_mask, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_NONE)
-    # A wider dark line below makes the outline visible on bright pictures.
+    # A wider dark line underneath makes the outline visible on bright pictures.
     for colour, width_px in ((_HALO_BGR, 3), (_TRUTH_BGR, 1)):
         thumbnail = cv2.drawContours(thumbnail, outlines, -1, colour, width_px, cv2.LINE_AA)
     _, data = cv2.imencode(".jpg", thumbnail, _QUALITY)

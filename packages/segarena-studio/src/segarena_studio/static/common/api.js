@@ -1,7 +1,8 @@
 // Requests from a page to its server, with the session's key and a timeout; each outcome is one
 // word.
 //
-// Nothing here throws because of a network or server error: the caller gets an outcome and decides.
+// No function here throws because of a network or server error: the caller gets an outcome and
+// decides.
 
 /**
  * @typedef {"done" | "conflict" | "refused" | "signed-out" | "busy" | "away"} Outcome
@@ -18,8 +19,8 @@
  *
  * @typedef {object} Options
  * @property {number} [limit_ms]
- * @property {AbortSignal} [signal]  an aborted request comes back as "away"
- * @property {boolean} [keepalive]  goes on when the page is closed; for small bodies
+ * @property {AbortSignal} [signal]  an aborted request has the outcome "away"
+ * @property {boolean} [keepalive]  continues when the page is closed; for small bodies
  */
 
 const KEY_ADDRESS = "/studio/key";
@@ -94,7 +95,7 @@ export class Talk {
       });
       return await read(response);
     } catch {
-      return { outcome: "away", status: 0, body: {}, message: "the server is not reached", wait_ms: 0 };
+      return { outcome: "away", status: 0, body: {}, message: "the server cannot be reached", wait_ms: 0 };
     } finally {
       clearTimeout(over);
       signal?.removeEventListener("abort", abort);
@@ -113,7 +114,7 @@ async function read(response) {
   const body = objectIn(text);
   const outcome = outcomeOf(response, body !== null);
   const told = String(body?.message ?? "");
-  const message = outcome === "done" ? "" : told || `the server answers ${response.status || "with another page"}`;
+  const message = outcome === "done" ? "" : told || `the server responded with ${response.status || "another page"}`;
   return { outcome, status: response.status, body: body ?? {}, message, wait_ms: waitOf(response) };
 }
 

@@ -2,8 +2,8 @@
 // an array of points [x, y] that does not repeat the first. Pixel (column, row) is the square from
 // (column, row) to (column + 1, row + 1).
 
-/** @typedef {import("./viewport.js").Point} Point */
-/** @typedef {import("./viewport.js").Box} Box */
+/** @typedef {import("../../../reports/viewer/viewport.js").Point} Point */
+/** @typedef {import("../../../reports/viewer/viewport.js").Box} Box */
 /** @typedef {Point[]} Polygon */
 /** @typedef {{at: Point, share: number, squared: number}} Projection share: 0 at the start of the segment, 1 at its end */
 

@@ -2,8 +2,8 @@
 // rule. Polygons with common sides neither share pixels nor leave gaps. The cost depends on the
 // length of the outlines, not on the size of the picture.
 
-/** @typedef {import("./viewport.js").Point} Point */
-/** @typedef {import("./viewport.js").Size} Size */
+/** @typedef {import("../../../reports/viewer/viewport.js").Point} Point */
+/** @typedef {import("../../../reports/viewer/viewport.js").Size} Size */
 /** @typedef {import("./geometry.js").Polygon} Polygon */
 /**
  * `ends` lists the start and end columns of spans alternately; row `top + k` uses `starts[k]` to

@@ -5,7 +5,7 @@
 import { area, isSame, project, signedArea } from "./geometry.js";
 import { isSimple } from "../editor/self-intersections.js";
 
-/** @typedef {import("./viewport.js").Point} Point */
+/** @typedef {import("../../../reports/viewer/viewport.js").Point} Point */
 /** @typedef {import("./geometry.js").Polygon} Polygon */
 /** @typedef {[number, number]} MaskSize height, width */
 

@@ -11,10 +11,10 @@ import { removeLastVertex } from "./region-drawing.js";
  * @typedef {object} Action
  * @property {string} name
  * @property {string} title
- * @property {string[]} keys  in the notation of keys.js
+ * @property {string[]} keys  in the notation of key-names.js
  * @property {string} group  heading in the help dialog; "" if the help describes it separately
  * @property {(editor: Editor) => void} run
- * @property {(editor: Editor) => boolean} [when]  whether it is available; otherwise its keys are unbound
+ * @property {(editor: Editor) => boolean} [when]  whether the action is available; if not, its keys are unbound
  * @property {(editor: Editor) => string | null} [hint]  short hint while the action is likely to be useful
  * @property {(editor: Editor) => boolean} [isOn]  current state of a toggle
  */
@@ -37,12 +37,12 @@ const sweeping = (/** @type {Editor} */ editor) => /** @type {import("./delete-t
 export const ACTIONS = [
   { name: "draw", title: "Draw a region", keys: ["D"], group: "Tools", run: (editor) => editor.useTool("draw"),
     isOn: (editor) => editor.tool.name === "draw", hint: (editor) => (editor.scene.regions.length || isDrawing(editor) ? null : "draw") },
-  { name: "trace", title: "Trace a neighbour's border by its two ends", keys: ["Shift+T"], group: "Tools", run: (editor) => editor.useTool("trace"),
+  { name: "trace", title: "Trace a neighbour's border between two points", keys: ["Shift+T"], group: "Tools", run: (editor) => editor.useTool("trace"),
     isOn: (editor) => editor.tool.name === "trace", hint: (editor) => (editor.tool.name === "draw" && editor.scene.regions.length ? "trace a border" : null) },
-  { name: "adjust", title: "Adjust; again: the next region", keys: ["A"], group: "Tools", isOn: isAdjusting,
+  { name: "adjust", title: "Adjust; press again for the next region", keys: ["A"], group: "Tools", isOn: isAdjusting,
     when: (editor) => !isOpen(editor), run: adjustNext, hint: (editor) => (isAdjusting(editor) && !hasRegion(editor) && editor.scene.regions.length ? "select a region" : null) },
-  { name: "previous", title: "The region before", keys: ["Shift+A"], group: "Tools", when: isAdjusting, run: (editor) => editor.selectNext(-1) },
-  { name: "brush", title: "Brush vertices away", keys: ["B"], group: "Tools", run: (editor) => sweeping(editor).take("brush"),
+  { name: "previous", title: "Previous region", keys: ["Shift+A"], group: "Tools", when: isAdjusting, run: (editor) => editor.selectNext(-1) },
+  { name: "brush", title: "Delete vertices with a brush", keys: ["B"], group: "Tools", run: (editor) => sweeping(editor).take("brush"),
     isOn: (editor) => editor.tool.name === "sweep" && sweeping(editor).form === "brush" },
   { name: "box", title: "Delete the vertices in a box", keys: ["M"], group: "Tools", run: (editor) => sweeping(editor).take("box"),
     isOn: (editor) => editor.tool.name === "sweep" && sweeping(editor).form === "box" },
@@ -50,40 +50,40 @@ export const ACTIONS = [
 
   { name: "vertex", title: "Add a vertex at the cursor", keys: ["C"], group: "Drawing", when: isDrawing, run: press,
     hint: (editor) => (isDrawing(editor) && editor.hasCursor ? "add a vertex" : null) },
-  { name: "line", title: "Add one on the nearest line", keys: ["Q"], group: "Drawing", when: isDrawing, run: (editor) => drawing(editor).addOnLine(),
+  { name: "line", title: "Add a vertex on the nearest line", keys: ["Q"], group: "Drawing", when: isDrawing, run: (editor) => drawing(editor).addOnLine(),
     hint: (editor) => (editor.tool.name === "draw" && editor.scene.regions.length ? "on the nearest line" : null) },
-  { name: "corner", title: "Add one on the nearest vertex", keys: ["W"], group: "Drawing", when: isDrawing, run: (editor) => drawing(editor).addOnVertex(),
+  { name: "corner", title: "Add a vertex at the nearest vertex", keys: ["W"], group: "Drawing", when: isDrawing, run: (editor) => drawing(editor).addOnVertex(),
     hint: (editor) => (editor.tool.name === "draw" && editor.scene.regions.length ? "on the nearest vertex" : null) },
-  { name: "turn", title: "The copied border the other way round", keys: ["T"], group: "Drawing", when: (editor) => isOpen(editor) || isTracing(editor),
+  { name: "turn", title: "Copy the border in the other direction", keys: ["T"], group: "Drawing", when: (editor) => isOpen(editor) || isTracing(editor),
     run: (editor) => (isTracing(editor) ? tracing(editor) : drawing(editor)).turn(), hint: (editor) => (isTracing(editor) || hasCopied(editor) ? "other way round" : null) },
   { name: "close", title: "Close the region", keys: ["Shift+Enter", "G"], group: "Drawing", when: isOpen, run: (editor) => drawing(editor).close(),
     hint: (editor) => (isOpen(editor) && editor.scene.open.length > 2 ? "close the region" : null) },
-  { name: "shorten", title: "Take the last vertex away", keys: ["Shift+Backspace", "Shift+Delete"], group: "Drawing", when: isOpen,
+  { name: "shorten", title: "Remove the last vertex", keys: ["Shift+Backspace", "Shift+Delete"], group: "Drawing", when: isOpen,
     run: (editor) => editor.edit("vertex", null, removeLastVertex) },
-  { name: "discard", title: "Discard what is open", keys: ["Delete", "Backspace"], group: "Drawing", when: isDrawing, run: (editor) => drawing(editor).discard(),
+  { name: "discard", title: "Discard the open outline", keys: ["Delete", "Backspace"], group: "Drawing", when: isDrawing, run: (editor) => drawing(editor).discard(),
     hint: (editor) => (isOpen(editor) ? "discard" : null) },
 
   { name: "press", title: "Press at the cursor: add, grab and drop, select", keys: ["Enter"], group: "Cursor", run: press,
     when: (editor) => editor.hasCursor || isDrawing(editor), hint: (editor) => (editor.isHolding && editor.hasCursor ? "drop" : null) },
-  { name: "cursor", title: "Show or hide the cursor that arrows move", keys: ["K"], group: "Cursor", run: (editor) => editor.byKeys.show(!editor.hasCursor),
+  { name: "cursor", title: "Show or hide the keyboard cursor", keys: ["K"], group: "Cursor", run: (editor) => editor.byKeys.show(!editor.hasCursor),
     isOn: (editor) => editor.hasCursor },
   ...arrows(),
-  { name: "next-vertex", title: "To the next vertex", keys: ["."], group: "Cursor", when: hasRegion, run: (editor) => stepVertex(editor, 1) },
-  { name: "last-vertex", title: "To the vertex before", keys: [","], group: "Cursor", when: hasRegion, run: (editor) => stepVertex(editor, -1) },
+  { name: "next-vertex", title: "Move to the next vertex", keys: ["."], group: "Cursor", when: hasRegion, run: (editor) => stepVertex(editor, 1) },
+  { name: "last-vertex", title: "Move to the previous vertex", keys: [","], group: "Cursor", when: hasRegion, run: (editor) => stepVertex(editor, -1) },
 
   { name: "insert", title: "Insert a vertex at the cursor", keys: ["I"], group: "Adjusting", when: (editor) => isAdjusting(editor) && hasRegion(editor),
     run: (editor) => adjusting(editor).second(editor.cursor), hint: (editor) => (isAdjusting(editor) && hasRegion(editor) ? "insert a vertex" : null) },
-  { name: "delete", title: "Delete the vertex at the cursor, else the region", keys: ["Delete", "Backspace"], group: "Adjusting",
+  { name: "delete", title: "Delete the vertex at the cursor, or else the region", keys: ["Delete", "Backspace"], group: "Adjusting",
     when: (editor) => !isDrawing(editor), run: (editor) => adjusting(editor).delete(),
     hint: hintOfDeleting },
-  { name: "split", title: "Take a shared vertex apart", keys: ["J"], group: "Adjusting", when: (editor) => hasRegion(editor) && atVertex(editor), run: split,
+  { name: "split", title: "Separate a shared vertex", keys: ["J"], group: "Adjusting", when: (editor) => hasRegion(editor) && atVertex(editor), run: split,
     hint: (editor) => (isAdjusting(editor) && isAtShared(editor) ? "take apart" : null) },
-  { name: "choose", title: "Choose the vertex at the cursor, or no longer", keys: ["Shift+Enter"], group: "Adjusting",
+  { name: "choose", title: "Select or deselect the vertex at the cursor", keys: ["Shift+Enter"], group: "Adjusting",
     when: (editor) => isAdjusting(editor) && atVertex(editor), run: (editor) => adjusting(editor).choose(editor.cursor),
     hint: hintOfChoosing },
-  { name: "choose-next", title: "Choose on to the next vertex", keys: [">", "Alt+ArrowRight"], group: "Adjusting", when: hasRegion, run: (editor) => chooseOn(editor, 1) },
-  { name: "choose-last", title: "Choose on to the vertex before", keys: ["<", "Alt+ArrowLeft"], group: "Adjusting", when: hasRegion, run: (editor) => chooseOn(editor, -1) },
-  { name: "choose-all", title: "Choose all vertices of the region", keys: ["Ctrl+A"], group: "Adjusting", when: hasRegion, run: chooseAll },
+  { name: "choose-next", title: "Extend the selection to the next vertex", keys: [">", "Alt+ArrowRight"], group: "Adjusting", when: hasRegion, run: (editor) => chooseOn(editor, 1) },
+  { name: "choose-last", title: "Extend the selection to the previous vertex", keys: ["<", "Alt+ArrowLeft"], group: "Adjusting", when: hasRegion, run: (editor) => chooseOn(editor, -1) },
+  { name: "choose-all", title: "Select all vertices of the region", keys: ["Ctrl+A"], group: "Adjusting", when: hasRegion, run: chooseAll },
   { name: "splits", title: "Move only this region's copy of shared vertices (Alt)", keys: ["Shift+J"], group: "Adjusting", run: (editor) => flip(editor, "splits"),
     isOn: (editor) => editor.settings.splits },
   { name: "show", title: "Zoom to the region", keys: ["S"], group: "Adjusting", when: hasRegion, run: showSelected,
@@ -98,24 +98,24 @@ export const ACTIONS = [
   { name: "lock", title: "Lock or unlock", keys: ["L"], group: "Region", when: hasRegion, run: (editor) => flipField(editor, "is_locked"),
     hint: (editor) => (editor.region?.is_locked ? "unlock" : null) },
 
-  { name: "forward", title: "One place to the front", keys: ["]", "Alt+ArrowUp"], group: "Depth", when: hasRegion, run: (editor) => reorder(editor, -1) },
-  { name: "back", title: "One place to the back", keys: ["[", "Alt+ArrowDown"], group: "Depth", when: hasRegion, run: (editor) => reorder(editor, 1) },
-  { name: "front", title: "To the very front", keys: ["}", "Alt+Home"], group: "Depth", when: hasRegion, run: (editor) => reorder(editor, -Infinity) },
-  { name: "rear", title: "To the very back", keys: ["{", "Alt+End"], group: "Depth", when: hasRegion, run: (editor) => reorder(editor, Infinity) },
-  { name: "swap", title: "On an overlap: the other one in front", keys: ["O"], group: "Depth", when: (editor) => pairAtCursor(editor) !== null, run: swapAtCursor,
+  { name: "forward", title: "Move one step forward", keys: ["]", "Alt+ArrowUp"], group: "Depth", when: hasRegion, run: (editor) => reorder(editor, -1) },
+  { name: "back", title: "Move one step back", keys: ["[", "Alt+ArrowDown"], group: "Depth", when: hasRegion, run: (editor) => reorder(editor, 1) },
+  { name: "front", title: "Move to the front", keys: ["}", "Alt+Home"], group: "Depth", when: hasRegion, run: (editor) => reorder(editor, -Infinity) },
+  { name: "rear", title: "Move to the back", keys: ["{", "Alt+End"], group: "Depth", when: hasRegion, run: (editor) => reorder(editor, Infinity) },
+  { name: "swap", title: "Swap the two regions that overlap at the cursor", keys: ["O"], group: "Depth", when: (editor) => pairAtCursor(editor) !== null, run: swapAtCursor,
     hint: (editor) => (isDrawing(editor) ? null : hintOfSwap(editor)) },
 
   { name: "undo", title: "Undo", keys: ["Z", "Ctrl+Z"], group: "Steps", run: (editor) => editor.undo() },
   { name: "redo", title: "Redo", keys: ["X", "Ctrl+Shift+Z", "Ctrl+Y"], group: "Steps", run: (editor) => editor.redo() },
-  { name: "escape", title: "Let go; deselect; the whole picture", keys: ["Escape"], group: "Steps", run: escape },
+  { name: "escape", title: "Cancel; deselect; show the whole picture", keys: ["Escape"], group: "Steps", run: escape },
 
-  { name: "fills", title: "Fill regions in their order", keys: ["F"], group: "View", run: (editor) => flip(editor, "fills"), isOn: (editor) => editor.settings.fills },
+  { name: "fills", title: "Fill regions in depth order", keys: ["F"], group: "View", run: (editor) => flip(editor, "fills"), isOn: (editor) => editor.settings.fills },
   { name: "hatches", title: "Hatch hidden parts", keys: ["P"], group: "View", run: (editor) => flip(editor, "hatches"), isOn: (editor) => editor.settings.hatches },
-  { name: "numbers", title: "Numbers of the order", keys: ["Shift+N"], group: "View", run: (editor) => flip(editor, "numbers"), isOn: (editor) => editor.settings.numbers },
-  { name: "magnet", title: "Snap to what is near (Alt holds it off)", keys: ["Y"], group: "View", run: (editor) => flip(editor, "magnet"), isOn: (editor) => editor.settings.magnet },
+  { name: "numbers", title: "Show depth order numbers", keys: ["Shift+N"], group: "View", run: (editor) => flip(editor, "numbers"), isOn: (editor) => editor.settings.numbers },
+  { name: "magnet", title: "Snap to nearby vertices and edges (hold Alt to suspend)", keys: ["Y"], group: "View", run: (editor) => flip(editor, "magnet"), isOn: (editor) => editor.settings.magnet },
   { name: "nearer", title: "Zoom in", keys: ["+", "="], group: "View", run: (editor) => zoom(editor, 1.5) },
   { name: "farther", title: "Zoom out", keys: ["-"], group: "View", run: (editor) => zoom(editor, 1 / 1.5) },
-  { name: "whole", title: "The whole picture", keys: ["0"], group: "View", run: (editor) => editor.picture.fit() },
+  { name: "whole", title: "Show the whole picture", keys: ["0"], group: "View", run: (editor) => editor.picture.fit() },
 ]; // prettier-ignore
 
 /**
@@ -174,8 +174,8 @@ function arrows() {
   return ways.flatMap(([key, word, dx, dy]) => [
     { name: `pan-${word}`, title: `Pan, or move the cursor, ${word}`, keys: [`Arrow${key}`], group: "",
       run: (/** @type {Editor} */ editor) => (editor.hasCursor ? editor.byKeys.move(dx, dy, "plain") : editor.picture.panBy(-20 * dx, -20 * dy)) },
-    { name: `far-${word}`, title: `The cursor far ${word}`, keys: [`Shift+Arrow${key}`], group: "", run: (/** @type {Editor} */ editor) => editor.byKeys.move(dx, dy, "far") },
-    { name: `fine-${word}`, title: `The cursor one px ${word}`, keys: [`Ctrl+Arrow${key}`], group: "", run: (/** @type {Editor} */ editor) => editor.byKeys.move(dx, dy, "fine") },
+    { name: `far-${word}`, title: `Move the cursor far ${word}`, keys: [`Shift+Arrow${key}`], group: "", run: (/** @type {Editor} */ editor) => editor.byKeys.move(dx, dy, "far") },
+    { name: `fine-${word}`, title: `Move the cursor one px ${word}`, keys: [`Ctrl+Arrow${key}`], group: "", run: (/** @type {Editor} */ editor) => editor.byKeys.move(dx, dy, "fine") },
   ]); // prettier-ignore
 }
 
@@ -221,7 +221,7 @@ function stepVertex(editor, by) {
 }
 
 /**
- * As above, and add both vertices to the chosen ones, so that the next drag moves them together.
+ * Like `stepVertex`, but also select both vertices, so that the next drag moves them together.
  * @param {Editor} editor
  * @param {number} by
  */
@@ -241,13 +241,13 @@ function chooseAll(editor) {
 function hintOfChoosing(editor) {
   const vertex = editor.hasCursor ? vertexAtCursor(editor) : null;
   if (!isAdjusting(editor) || vertex === null) return null;
-  return editor.chosen.has(vertex) ? "choose it no longer" : "choose it";
+  return editor.chosen.has(vertex) ? "deselect it" : "select it";
 }
 
 /** @param {Editor} editor */
 function hintOfDeleting(editor) {
   if (isDrawing(editor) || !hasRegion(editor)) return null;
-  if (editor.chosen.size) return editor.chosen.size === 1 ? "delete the chosen vertex" : `delete ${editor.chosen.size} vertices`;
+  if (editor.chosen.size) return editor.chosen.size === 1 ? "delete the selected vertex" : `delete ${editor.chosen.size} vertices`;
   return atVertex(editor) ? "delete the vertex" : "delete the region";
 }
 
@@ -313,7 +313,7 @@ function reorder(editor, by) {
   if (!id) return;
   const last = editor.scene.regions.length - 1;
   const place = Math.min(Math.max(editor.scene.place(id) + by, 0), last);
-  if (place === editor.scene.place(id)) return editor.say(by < 0 ? "It is in front already." : "It is at the back already.");
+  if (place === editor.scene.place(id)) return editor.say(by < 0 ? "It is already in front." : "It is already at the back.");
   editor.edit("reorder", id, (steps) => moveRegion(steps, id, place));
 }
 

@@ -29,7 +29,7 @@ export class Adjusting {
      */
     this.live = null;
     /**
-     * Returns the change to make once the pointer has moved to a place.
+     * Returns the change to make once the pointer has moved to a position.
      * @type {((touch: Touch) => import("./history.js").Act) | null}
      */
     this.moves = null;
@@ -53,12 +53,12 @@ export class Adjusting {
     this.forget();
   }
 
-  /** Return what the user can do now. */
+  /** Return a hint about the next possible actions. */
   advice() {
     const { editor } = this;
-    if (editor.chosen.size) return `${editor.chosen.size} chosen: drag one to move them all.`;
+    if (editor.chosen.size) return `${editor.chosen.size} selected: drag one to move them all.`;
     if (!editor.scene.regions.length) return "";
-    return editor.region ? "Drag a vertex, or a small handle between two." : "Click a region; again, for what lies behind it.";
+    return editor.region ? "Drag a vertex, or a small handle between two vertices." : "Click a region; click again to select the region behind it.";
   }
 
   /** @param {Touch} touch */
@@ -223,7 +223,7 @@ export class Adjusting {
   }
 
   /**
-   * Toggle whether the vertex at this place is chosen.
+   * Select or deselect the vertex at this position.
    * @param {Touch} touch
    */
   choose(touch) {
@@ -233,19 +233,19 @@ export class Adjusting {
   }
 
   /**
-   * Add vertices to the chosen ones.
+   * Add vertices to the selection.
    * @param {Iterable<number | null>} vertices
    */
   add(vertices) {
     const { editor } = this;
     for (const vertex of vertices) if (vertex !== null) editor.chosen.add(vertex);
     const { size } = editor.chosen;
-    editor.say(`${size} ${size === 1 ? "vertex" : "vertices"} chosen${size ? ": drag one to move them, Delete deletes them" : ""}.`);
+    editor.say(`${size} ${size === 1 ? "vertex" : "vertices"} selected${size ? ": drag one to move them, Delete deletes them" : ""}.`);
     editor.changed();
   }
 
   /**
-   * Delete the chosen vertices; failing those, the vertex at the cursor; failing that, the region.
+   * Delete the selected vertices; if there are none, the vertex at the cursor; if there is none either, the region.
    */
   delete() {
     const { editor } = this;
@@ -300,7 +300,7 @@ export class Adjusting {
 
   /**
    * @param {CanvasRenderingContext2D} context
-   * @param {import("../common/viewport.js").View} view
+   * @param {import("../../../reports/viewer/viewport.js").View} view
    */
   draw(context, view) {
     if (this.does !== "box") return;

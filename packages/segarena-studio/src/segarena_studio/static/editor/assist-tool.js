@@ -10,7 +10,7 @@ import { LEAST_AREA_PX } from "./outline-rules.js";
 /** @typedef {import("./assistant.js").Prompt} Prompt */
 /** @typedef {import("./editor.js").Editor} Editor */
 /** @typedef {import("./editor.js").Touch} Touch */
-/** @typedef {import("../common/viewport.js").View} View */
+/** @typedef {import("../../../reports/viewer/viewport.js").View} View */
 /** @typedef {[number, number]} Point */
 
 const BLUE = "#1c6fd6";
@@ -79,15 +79,15 @@ export class Assisting {
     return true;
   }
 
-  /** Return what the user can do now. */
+  /** Return a hint about the next possible actions. */
   advice() {
     const { assist, form } = this;
-    if (assist.isAsking) return `${assist.segmenter} is asked …`;
+    if (assist.isAsking) return `Waiting for ${assist.segmenter} …`;
     if (assist.trouble) return assist.trouble;
-    if (assist.answered) return "Enter makes it a region; more prompts correct it, Esc drops it.";
-    const sign = this.isNegative ? "what is not the object" : "the object";
+    if (assist.answered) return "Enter turns the mask into a region; more prompts correct it; Esc discards it.";
+    const sign = this.isNegative ? "the background" : "the object";
     if (form === "box") return "Draw a box around the object.";
-    return form === "scribble" ? `Draw a line through ${sign}.` : `Click on ${sign}; the second button or a long press says what is not.`;
+    return form === "scribble" ? `Draw a line through ${sign}.` : `Click on ${sign}; right-click or long-press the background.`;
   }
 
   /** @param {Touch} touch */
@@ -111,7 +111,7 @@ export class Assisting {
     if (this.form === "click") this.click(touch.at, isPositive);
     else if (this.form === "scribble") void this.assist.scribble([...stroke, touch.at].filter((at) => this.isInside(at)), isPositive);
     else if (this.isLarge(stroke[0], touch.at)) void this.assist.box(stroke[0], touch.at);
-    else this.editor.say("Draw a box around the object: press at one corner, let go at the other.");
+    else this.editor.say("Draw a box around the object: press at one corner, release at the opposite one.");
   }
 
   /**
@@ -133,7 +133,7 @@ export class Assisting {
    */
   click(at, isPositive) {
     if (this.isInside(at)) void this.assist.click(at, isPositive);
-    else this.editor.say("A click is answered inside the picture only.");
+    else this.editor.say("Click inside the picture.");
   }
 
   /** @param {Point} at */
@@ -174,7 +174,7 @@ export class Assisting {
     const [made] = editor.scene.regions.filter((region) => !before.has(region.id));
     editor.select(made.id);
     editor.onClosed(made.id);
-    editor.say(polygons.length === 1 ? "A region was made; its outline can be adjusted." : `${polygons.length} parts were made regions.`);
+    editor.say(polygons.length === 1 ? "A region was created; you can adjust its outline." : `${polygons.length} parts became regions.`);
     return true;
   }
 
@@ -275,16 +275,16 @@ function outline(context, colour, dashes, width = 2) {
  * @type {import("./actions.js").Action[]}
  */
 export const ASSISTING = [
-  action("assist-click", "Ask a segmenter by clicks", "E", "click"),
-  action("assist-box", "Ask a segmenter by a box", "Shift+E", "box"),
-  action("assist-scribble", "Ask a segmenter by a line", "R", "scribble"),
-  { name: "assist-accept", title: "Make what was found a region", keys: ["G"], group: "Asking", when: hasAnswer, run: (editor) => void toolOf(editor)?.accept(),
-    hint: () => "make it a region" },
-  { name: "assist-turn", title: "The next prompts say what it is not, or what it is", keys: ["T"], group: "Asking", when: isAsking, run: (editor) => void toolOf(editor)?.turn(),
-    isOn: (editor) => Boolean(toolOf(editor)?.isNegative), hint: (editor) => (toolOf(editor)?.isNegative ? "what it is" : "what it is not") },
-  { name: "assist-back", title: "Take back the last prompt", keys: ["Backspace"], group: "Asking", when: hasPrompts, run: (editor) => void toolOf(editor)?.assist.back(),
+  action("assist-click", "Prompt a segmenter with clicks", "E", "click"),
+  action("assist-box", "Prompt a segmenter with a box", "Shift+E", "box"),
+  action("assist-scribble", "Prompt a segmenter with a line", "R", "scribble"),
+  { name: "assist-accept", title: "Turn the mask into a region", keys: ["G"], group: "Asking", when: hasAnswer, run: (editor) => void toolOf(editor)?.accept(),
+    hint: () => "turn it into a region" },
+  { name: "assist-turn", title: "Switch the next prompts between object and background", keys: ["T"], group: "Asking", when: isAsking, run: (editor) => void toolOf(editor)?.turn(),
+    isOn: (editor) => Boolean(toolOf(editor)?.isNegative), hint: (editor) => (toolOf(editor)?.isNegative ? "mark the object" : "mark the background") },
+  { name: "assist-back", title: "Remove the last prompt", keys: ["Backspace"], group: "Asking", when: hasPrompts, run: (editor) => void toolOf(editor)?.assist.back(),
     hint: () => "take back" },
-  { name: "assist-drop", title: "Drop what was found", keys: ["Escape"], group: "Asking", when: hasPrompts, run: (editor) => void toolOf(editor)?.assist.drop(),
+  { name: "assist-drop", title: "Discard the mask", keys: ["Escape"], group: "Asking", when: hasPrompts, run: (editor) => void toolOf(editor)?.assist.drop(),
     hint: () => "drop it" },
 ]; // prettier-ignore
 

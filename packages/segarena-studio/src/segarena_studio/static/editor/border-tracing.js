@@ -2,14 +2,14 @@
 
 import { distance, lengthOf } from "../common/geometry.js";
 
-/** @typedef {import("../common/viewport.js").Point} Point */
+/** @typedef {import("../../../reports/viewer/viewport.js").Point} Point */
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./scene.js").Ring} Ring */
 /** @typedef {{edge: number, at: Point}} Place on an outline; edge is the index of the side's first point in the ring */
 
 /**
  * Return the two arcs of a region's ring between two points, shorter first, both with their end
- * points. If they are equally long, the arc in the direction of the ring comes first.
+ * points. If both are equally long, the arc in ring order comes first.
  * @param {Scene} scene
  * @param {string} id
  * @param {number} from a point of the ring
@@ -42,7 +42,7 @@ export function ways(scene, id, from, to) {
 }
 
 /**
- * Return the two arcs between two places on a region's outline, which need not be vertices, both
+ * Return the two arcs between two positions on a region's outline, which need not be vertices, both
  * with their end points.
  * @param {Scene} scene
  * @param {string} id
@@ -77,7 +77,7 @@ export function sharedRegion(scene, from, to, preferred = null) {
  */
 function along(ring, from, to) {
   const [start, end] = [ring.indexOf(from), ring.indexOf(to)];
-  if (start < 0 || end < 0) throw new RangeError("expected two points of the ring, got others");
+  if (start < 0 || end < 0) throw new RangeError("expected two points of the ring, got other points");
   return start <= end ? ring.slice(start, end + 1) : [...ring.slice(start), ...ring.slice(0, end + 1)];
 }
 

@@ -6,7 +6,7 @@ import { signedArea } from "../common/geometry.js";
 import { labelPlace } from "./region-labels.js";
 
 /** @typedef {import("./editor.js").Editor} Editor */
-/** @typedef {import("../common/viewport.js").View} View */
+/** @typedef {import("../../../reports/viewer/viewport.js").View} View */
 /** @typedef {import("./scene.js").Region} Region */
 /** @typedef {[number, number, number, number]} Box */
 /** @typedef {[number, number]} Point */
@@ -88,7 +88,7 @@ export class Shapes {
   }
 
   /**
-   * Return a hatch pattern in the region's colour with a dark line beside each line, to fill in
+   * Return a hatch pattern in the region's colour with a dark line next to each line, to fill in
    * image px.
    * @param {Context} context
    * @param {View} view

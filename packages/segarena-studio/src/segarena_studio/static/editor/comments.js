@@ -1,5 +1,5 @@
 // The conversation about the picture: project guidelines, reasons for its return, and comments
-// pinned to places. All of it is rendered as plain text.
+// pinned to positions. All of it is rendered as plain text.
 
 /** @typedef {import("./editor.js").Editor} Editor */
 /** @typedef {{id: number | string, text: string, by: string, at: [number, number] | null, region: string | null, is_done: boolean}} Comment */
@@ -62,7 +62,7 @@ function commentNote(comment, editor, talk, task) {
   made.append(by, label);
   const { at } = comment;
   if (at) {
-    const go = Object.assign(document.createElement("button"), { type: "button", textContent: "Show the place" });
+    const go = Object.assign(document.createElement("button"), { type: "button", textContent: "Show the position" });
     go.addEventListener("click", () => editor.picture.show([at[0] - 60, at[1] - 60, at[0] + 60, at[1] + 60], 40));
     made.append(go);
   }
@@ -72,7 +72,7 @@ function commentNote(comment, editor, talk, task) {
 /** @param {string} text */
 function guide(text) {
   const made = document.createElement("details");
-  made.append(Object.assign(document.createElement("summary"), { textContent: "How this project wants it" }));
+  made.append(Object.assign(document.createElement("summary"), { textContent: "Guidelines of this project" }));
   made.append(Object.assign(document.createElement("p"), { textContent: text }));
   return made;
 }

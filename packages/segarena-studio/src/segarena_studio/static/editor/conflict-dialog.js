@@ -1,5 +1,5 @@
 // The dialog for a picture that was changed elsewhere: it shows both revisions side by side and
-// lets the user choose. Undo restores the other one.
+// lets the user choose. Undo restores the other revision.
 
 import { replaceScene, showScene } from "./revision-choice.js";
 

@@ -24,7 +24,7 @@ export class Sweeping {
     this.from = null;
   }
 
-  /** Return what the user can do now. */
+  /** Return a hint about the next possible actions. */
   advice() {
     const whose = this.editor.region ? "of the selected region" : "of all regions";
     return `${this.form === "brush" ? "Brush over" : "Draw a box around"} vertices ${whose} to delete them.`;
@@ -68,7 +68,7 @@ export class Sweeping {
 
   /**
    * @param {CanvasRenderingContext2D} context
-   * @param {import("../common/viewport.js").View} view
+   * @param {import("../../../reports/viewer/viewport.js").View} view
    */
   draw(context, view) {
     const { cursor, scene } = this.editor;

@@ -3,9 +3,19 @@
 import { colourOf } from "./region-colours.js";
 import { moveRegion, setField } from "./region-commands.js";
 import { flipField, nameOf, putInFront, remove, run } from "./actions.js";
-import { button, icon, labelButton } from "../common/dom.js";
+import { button, find, icon, labelButton } from "../common/dom.js";
 
 /** @typedef {import("./editor.js").Editor} Editor */
+
+/** A smaller movement of the pointer is a click. */
+const DRAG_THRESHOLD_PX = 4;
+/** The actions (actions.js) that move the selected region in depth. */
+const DEPTH_BUTTONS = [
+  { action: "front", text: "Front", title: "Move to the front", key: "}" },
+  { action: "forward", text: "Up", title: "Move up, one step forward", key: "]" },
+  { action: "back", text: "Down", title: "Move down, one step back", key: "[" },
+  { action: "rear", text: "Back", title: "Move to the back", key: "{" },
+];
 
 export class DepthList {
   /**
@@ -86,54 +96,138 @@ export class DepthList {
   }
 
   /**
-   * Let a row follow the pointer; dropping it sets its position.
+   * Let a row follow the pointer once it has moved a few pixels; dropping it sets its position. The
+   * rows collapse meanwhile, and it lands where the pointer is. Escape cancels.
    * @param {PointerEvent} event
    * @param {Row} row
    */
   drag(event, row) {
     if (this.editor.isReadOnly) return;
-    const items = /** @type {HTMLElement[]} */ ([...this.place.children]);
-    const from = items.indexOf(row.item);
-    const heights = items.map((item) => item.getBoundingClientRect().height);
-    const middles = items.map((item) => item.getBoundingClientRect().top + item.getBoundingClientRect().height / 2);
-    const scrolled = this.place.scrollTop;
-    let place = from;
-    this.dragged = row.id;
-    row.item.classList.add("is-dragged");
-    row.grip.setPointerCapture(event.pointerId);
+    const { grip } = row;
+    /** @type {Drag | null} */
+    let drag = null;
     const move = (/** @type {PointerEvent} */ now) => {
-      this.scrollNear(now.clientY);
-      const down = now.clientY - event.clientY + this.place.scrollTop - scrolled;
-      const at = middles[from] + down;
-      place = middles.filter((middle, other) => other !== from && middle < at).length;
-      row.item.style.transform = `translateY(${down}px)`;
-      items.forEach((item, other) => {
-        if (other === from) return;
-        const shift = other < from && other >= place ? heights[from] : other > from && other <= place ? -heights[from] : 0;
-        item.style.transform = shift ? `translateY(${shift}px)` : "";
-      });
+      if (!drag && Math.abs(now.clientY - event.clientY) < DRAG_THRESHOLD_PX) return;
+      drag ??= new Drag(this, row);
+      drag.follow(now.clientY);
     };
-    const end = (/** @type {PointerEvent} */ now) => {
-      row.grip.removeEventListener("pointermove", move);
-      row.grip.removeEventListener("pointerup", end);
-      row.grip.removeEventListener("pointercancel", end);
-      row.item.classList.remove("is-dragged");
-      for (const item of items) item.style.transform = "";
-      this.dragged = null;
-      if (now.type === "pointerup" && place !== from) this.editor.edit("reorder", row.id, (steps) => moveRegion(steps, row.id, place));
-      this.update();
+    const finish = (/** @type {boolean} */ isDropped) => {
+      grip.removeEventListener("pointermove", move);
+      grip.removeEventListener("pointerup", drop);
+      grip.removeEventListener("pointercancel", cancel);
+      grip.removeEventListener("keydown", cancelByKey);
+      drag?.end(isDropped);
     };
-    row.grip.addEventListener("pointermove", move);
-    row.grip.addEventListener("pointerup", end);
-    row.grip.addEventListener("pointercancel", end);
+    const drop = () => finish(true);
+    const cancel = () => finish(false);
+    const cancelByKey = (/** @type {KeyboardEvent} */ pressed) => {
+      if (pressed.key !== "Escape" || !drag) return;
+      pressed.stopPropagation();
+      cancel();
+    };
+    grip.setPointerCapture(event.pointerId);
+    grip.addEventListener("pointermove", move);
+    grip.addEventListener("pointerup", drop);
+    grip.addEventListener("pointercancel", cancel);
+    grip.addEventListener("keydown", cancelByKey);
+  }
+}
+
+/** A row that is being dragged, and the gap in which it would land. */
+class Drag {
+  /**
+   * @param {DepthList} list
+   * @param {Row} row
+   */
+  constructor(list, row) {
+    this.list = list;
+    this.row = row;
+    list.dragged = row.id;
+    // On a phone the panel is attached to the lower edge of the window: with fewer lines it would
+    // move away from under the finger.
+    list.place.style.height = `${list.place.offsetHeight}px`;
+    list.place.classList.add("is-dragging");
+    row.item.classList.add("is-dragged");
+    // Measured after the rows have collapsed, and by offsets, which transforms do not change.
+    this.items = /** @type {HTMLElement[]} */ ([...list.place.children]);
+    this.grips = this.items.map((item) => find(".grip", HTMLElement, item));
+    this.tops = this.items.map((item) => item.offsetTop);
+    this.heights = this.items.map((item) => item.offsetHeight);
+    this.from = this.items.indexOf(row.item);
+    this.to = this.from;
+    this.pointerY = 0;
+    this.landing = document.createElement("li");
+    this.landing.className = "landing";
+    this.landing.setAttribute("role", "presentation");
+    this.landing.style.height = `${this.heights[this.from]}px`;
+    list.place.append(this.landing);
+    this.frame = requestAnimationFrame(() => this.scroll());
   }
 
-  /** @param {number} y */
-  scrollNear(y) {
-    const { top, bottom } = this.place.getBoundingClientRect();
-    if (y < top + 30) this.place.scrollTop -= 12;
-    if (y > bottom - 30) this.place.scrollTop += 12;
+  /** @param {number} y of the pointer, in the window */
+  follow(y) {
+    const { items, tops, heights, from, list, row } = this;
+    this.pointerY = y;
+    const at = y - list.place.getBoundingClientRect().top - list.place.clientTop + list.place.scrollTop;
+    this.to = placeAt(at, tops);
+    row.item.style.transform = `translateY(${at - tops[from] - heights[from] / 2}px)`;
+    items.forEach((item, other) => {
+      if (other === from) return;
+      const isPassedUp = other < from && other >= this.to;
+      const isPassedDown = other > from && other <= this.to;
+      let places = 0;
+      if (isPassedUp) places = 1;
+      if (isPassedDown) places = -1;
+      item.style.transform = places ? `translateY(${places * heights[from]}px)` : "";
+      this.grips[other].textContent = String(other + places + 1);
+    });
+    row.grip.textContent = String(this.to + 1);
+    const bottom = tops[this.to] + heights[this.to];
+    this.landing.style.top = `${this.to > from ? bottom - heights[from] : tops[this.to]}px`;
   }
+
+  /** Scroll while the pointer is near an end of the list, also if it does not move. */
+  scroll() {
+    const { place } = this.list;
+    const { top, bottom } = place.getBoundingClientRect();
+    const before = place.scrollTop;
+    if (this.pointerY < top + 30) place.scrollTop -= 8;
+    if (this.pointerY > bottom - 30) place.scrollTop += 8;
+    if (place.scrollTop !== before) this.follow(this.pointerY);
+    this.frame = requestAnimationFrame(() => this.scroll());
+  }
+
+  /** @param {boolean} isDropped false leaves the row where it was */
+  end(isDropped) {
+    const { list, row, from, to } = this;
+    const { editor } = list;
+    cancelAnimationFrame(this.frame);
+    this.landing.remove();
+    for (const item of this.items) item.style.transform = "";
+    this.grips.forEach((grip, place) => (grip.textContent = String(place + 1)));
+    row.item.classList.remove("is-dragged");
+    list.place.classList.remove("is-dragging");
+    list.place.style.height = "";
+    list.dragged = null;
+    if (editor.scene.has(row.id)) {
+      editor.select(row.id);
+      if (isDropped && to !== from) editor.edit("reorder", row.id, (steps) => moveRegion(steps, row.id, to));
+    }
+    list.update();
+    row.item.scrollIntoView({ block: "nearest" });
+    row.grip.focus({ preventScroll: true });
+  }
+}
+
+/**
+ * Return the index at which a row lands: that of the row under the pointer before rows make room; 0
+ * above the first row, and the last index below the last row.
+ * @param {number} at position of the pointer in the list
+ * @param {number[]} tops of the collapsed rows, ascending
+ */
+export function placeAt(at, tops) {
+  const passed = tops.filter((top) => top <= at).length;
+  return Math.max(passed - 1, 0);
 }
 
 /** One region in the list. */
@@ -172,10 +266,11 @@ class Row {
     const { editor, id } = this;
     this.item.addEventListener("pointerdown", () => editor.select(id));
     this.grip.addEventListener("pointerdown", (event) => {
+      // Selecting the row here would expand it under the pointer before a drag.
+      event.stopPropagation();
       event.preventDefault();
       this.grip.focus();
-      editor.select(id);
-      this.list.drag(event, this);
+      if (event.button === 0) this.list.drag(event, this);
     });
     this.grip.addEventListener("click", () => editor.select(id));
     this.grip.addEventListener("keydown", (event) => this.key(event));
@@ -263,7 +358,26 @@ class Row {
     const ways = document.createElement("div");
     ways.className = "ways";
     ways.append(stuff, zoom, away);
-    this.more.append(ways, ...overlaps.map((other) => this.overlap(other)));
+    this.more.append(ways, this.depthButtons(), ...overlaps.map((other) => this.overlap(other)));
+  }
+
+  /** Build the buttons that move the region in depth; the pressed one keeps the focus. */
+  depthButtons() {
+    const group = document.createElement("div");
+    group.className = "ways depth";
+    group.setAttribute("role", "group");
+    group.setAttribute("aria-label", "Depth order");
+    for (const { action, text, title, key } of DEPTH_BUTTONS) {
+      const made = labelButton(text, title, key, () => {
+        run(this.editor, action);
+        // The row has moved in the list, and its buttons may have been replaced.
+        /** @type {HTMLElement | null} */ (this.more.querySelector(`[data-depth="${action}"]`))?.focus();
+        this.item.scrollIntoView({ block: "nearest" });
+      });
+      made.dataset.depth = action;
+      group.append(made);
+    }
+    return group;
   }
 
   /**
@@ -277,7 +391,7 @@ class Row {
     line.className = "overlap";
     const said = document.createElement("span");
     said.textContent = `${isInFront ? "in front of" : "behind"} ${nameOf(editor, other)}`;
-    const turn = labelButton("Swap", `Put ${nameOf(editor, isInFront ? other : id)} before ${nameOf(editor, isInFront ? id : other)}`, "O", () =>
+    const turn = labelButton("Swap", `Put ${nameOf(editor, isInFront ? other : id)} in front of ${nameOf(editor, isInFront ? id : other)}`, "O", () =>
       isInFront ? putInFront(editor, other, id) : putInFront(editor, id, other),
     );
     line.append(said, turn);

@@ -17,7 +17,7 @@ export class Drawing {
   constructor(editor) {
     this.editor = editor;
     /**
-     * The place that a press would snap to.
+     * The position that a press would snap to.
      * @type {import("./snapping.js").Target | null}
      */
     this.target = null;
@@ -30,11 +30,11 @@ export class Drawing {
     this.editor.selected = null;
   }
 
-  /** Return what the user can do now. */
+  /** Return a hint about the next possible actions. */
   advice() {
     const { open } = this.editor.scene;
     if (!open.length) return "Click along the outline of a region, also where it is hidden.";
-    return open.length < 3 ? "Go on along the outline." : "";
+    return open.length < 3 ? "Continue along the outline." : "";
   }
 
   exit() {

@@ -6,11 +6,11 @@
  */
 export const REFUSALS = {
   crosses: "The outline would cross itself.",
-  nothing: "There is nothing to do it to here.",
-  repeated: "There is a vertex here already.",
+  nothing: "There is nothing here to apply this to.",
+  repeated: "There is already a vertex here.",
   few: "A region needs at least four vertices.",
   small: "A region needs at least 600 image pixels.",
-  locked: "A region that has this is locked; L unlocks it.",
-  taken: "This line is drawn already.",
-  closed: "This scene is not open for changes.",
+  locked: "A region that contains this is locked; press L to unlock it.",
+  taken: "This line is already drawn.",
+  closed: "This scene cannot be changed.",
 };

@@ -4,16 +4,16 @@
 import { Depth } from "./occlusion.js";
 import { Cursor } from "./keyboard-cursor.js";
 import { handlersOf } from "./pointer-input.js";
-import { listen } from "../common/pointer.js";
+import { listen } from "../../../reports/viewer/pointer.js";
 import { nextRegion, regionsAt } from "./hit-testing.js";
 import { REFUSALS } from "./edit-errors.js";
 import { snap } from "./snapping.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./history.js").History} History */
-/** @typedef {import("../common/zoomable-picture.js").Picture} Picture */
+/** @typedef {import("../../../reports/viewer/zoomable-picture.js").Picture} Picture */
 /** @typedef {import("./snapping.js").Target} Target */
-/** @typedef {import("../common/viewport.js").View} View */
+/** @typedef {import("../../../reports/viewer/viewport.js").View} View */
 /** @typedef {[number, number]} Point */
 
 /**
@@ -22,7 +22,7 @@ import { snap } from "./snapping.js";
  * @property {"mouse" | "touch" | "pen" | "keys"} kind
  * @property {number} reach  hit radius of handles, in image px
  * @property {number} snap  snapping radius for new vertices, in image px
- * @property {boolean} isSplit  Alt is held, or the tool bar says so: shared vertices are split
+ * @property {boolean} isSplit  shared vertices are split: Alt is held, or the option of the tool bar is on
  * @property {boolean} isBox  Shift is held
  */
 
@@ -40,7 +40,7 @@ import { snap } from "./snapping.js";
  * @property {() => void} [enter]  called when the tool becomes active
  * @property {() => void} [exit]
  * @property {() => string} [advice]  one sentence of instruction; "" if the hints suffice
- * @property {Record<string, () => boolean>} [keys]  keys it handles before the action table; true if handled
+ * @property {Record<string, () => boolean>} [keys]  handles keys before the action table does; returns true if it handled one
  * @property {boolean} [hasLoupe]  whether to show the loupe for touch input
  */
 
@@ -48,7 +48,7 @@ import { snap } from "./snapping.js";
 const REACH = { mouse: 9, pen: 12, touch: 22, keys: 12 };
 const SNAP = { mouse: 9, pen: 10, touch: 13, keys: 9 };
 /** Tools that change nothing. */
-const LOOKING = ["adjust", "hand"];
+const LOOKING = ["adjust", "hand", "comment"];
 /** Pans the picture with a pen or a single finger. */
 const HAND = { name: "hand", title: "Move the picture" };
 const DEPTH_AFTER_MS = 120;
@@ -68,7 +68,7 @@ export class Editor {
     /** @type {string | null} */
     this.selected = null;
     /**
-     * Vertices chosen for the next move or deletion.
+     * Vertices selected for the next move or deletion.
      * @type {Set<number>}
      */
     this.chosen = new Set();
@@ -151,7 +151,7 @@ export class Editor {
   }
 
   /**
-   * Select the frontmost region at a place; on repetition, the one behind it.
+   * Select the frontmost region at a position; on repetition, the one behind it.
    * @param {Point} at
    */
   selectAt(at) {
@@ -159,7 +159,7 @@ export class Editor {
   }
 
   /**
-   * Return the visible regions at a place, front first.
+   * Return the visible regions at a position, front first.
    * @param {Point} at
    * @returns {string[]}
    */
@@ -237,7 +237,7 @@ export class Editor {
   }
 
   /**
-   * Return the snap target of a new vertex at a place; null if the magnet is off.
+   * Return the snap target of a new vertex at a position; null if the magnet is off.
    * @param {Touch} touch @param {{except?: Set<number>}} [options] @returns {Target | null}
    */
   snapAt(touch, options = {}) {

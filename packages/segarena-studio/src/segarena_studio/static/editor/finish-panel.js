@@ -8,6 +8,8 @@ import { check } from "./scene-checks.js";
 
 const LOOK_AFTER_MS = 800;
 const SHOWN = 40;
+/** The first check of 2,000 regions takes a server some ten seconds, or more if it is busy. */
+const CHECK_LIMIT_MS = 120_000;
 /**
  * Short labels for problems whose messages are longer.
  * @type {Record<string, string>}
@@ -111,10 +113,15 @@ export class Finishing {
   async finish() {
     if (!this.saving.isSaved) {
       this.saving.retry();
-      return this.say("It is not saved yet; try again in a moment.");
+      return this.say("The drawing is not saved yet; try again in a moment.");
     }
     const body = { base: this.saving.base, is_complete: true, is_ordered: true };
-    const answer = await this.talk.ask("POST", `/studio/tasks/${this.task}/finalise`, body);
+    const button = /** @type {HTMLButtonElement} */ (this.form.querySelector("button"));
+    button.disabled = true;
+    button.textContent = "Checking …";
+    const answer = await this.talk.ask("POST", `/studio/tasks/${this.task}/finalise`, body, { limit_ms: CHECK_LIMIT_MS });
+    button.disabled = false;
+    button.textContent = "Finish";
     if (answer.outcome === "done") return location.reload();
     if (answer.body.faults) return this.show(answer.body.faults.map((/** @type {Fault} */ fault) => ({ ...fault, isError: true })));
     this.say(answer.message || "This did not work; try again.");
@@ -129,7 +136,7 @@ export class Finishing {
 }
 
 /**
- * Build one entry: a button that names the regions and the problem and leads to the place.
+ * Build one entry: a button that names the regions and the problem and jumps to the position.
  * @param {Editor} editor
  * @param {Fault} fault
  * @param {() => void} go

@@ -11,11 +11,11 @@ const GROUPS = ["Tools", "Drawing", "Asking", "Cursor", "Adjusting", "Region", "
  */
 const BESIDE = {
   Cursor: [
-    [["ArrowLeft", "ArrowUp", "ArrowRight", "ArrowDown"], "Move the cursor; without one, the picture"],
+    [["ArrowLeft", "ArrowUp", "ArrowRight", "ArrowDown"], "Move the keyboard cursor, or the picture if the cursor is off"],
     [["Shift+ArrowRight"], "Move it far"],
-    [["Ctrl+ArrowRight"], "Move it by one px of the screen"],
+    [["Ctrl+ArrowRight"], "Move it by one screen pixel"],
   ],
-  View: [[["Space"], "Hold it and drag: move the picture"]],
+  View: [[["Space"], "Hold it and drag to move the picture"]],
   Steps: [[["?"], "This help"]],
 };
 

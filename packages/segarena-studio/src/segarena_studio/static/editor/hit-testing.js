@@ -3,8 +3,8 @@
 
 import { boxHolds, contains, project } from "../common/geometry.js";
 
-/** @typedef {import("../common/viewport.js").Point} Point */
-/** @typedef {import("../common/viewport.js").Box} Box */
+/** @typedef {import("../../../reports/viewer/viewport.js").Point} Point */
+/** @typedef {import("../../../reports/viewer/viewport.js").Box} Box */
 /** @typedef {import("./scene.js").Scene} Scene */
 
 /**
@@ -50,7 +50,7 @@ export function vertexAt(scene, at, radius, ids) {
 
 /**
  * Return the nearest side of the given regions within a radius: its region, the index of its first
- * point in the ring, and the nearest place on it; or null.
+ * point in the ring, and the nearest position on it; or null.
  * @param {Scene} scene
  * @param {Point} at
  * @param {number} radius in image pixels

@@ -7,19 +7,18 @@ import { meet, Sheet } from "./canvas-paths.js";
 
 /** @typedef {import("./editor.js").Editor} Editor */
 /** @typedef {import("./canvas-paths.js").Shapes} Shapes */
-/** @typedef {import("../common/viewport.js").View} View */
+/** @typedef {import("../../../reports/viewer/viewport.js").View} View */
 /** @typedef {import("./scene.js").Region} Region */
 /** @typedef {CanvasRenderingContext2D} Context */
 
 const FRAME_MS = 17;
 /** Opacity of the hatches of unselected regions, low enough to keep the picture visible. */
 const HIDDEN_ALPHA = 0.4;
-/**
- * Regions per frame: the minimum, used while the pointer moves; the maximum; and the number of
- * regions in view up to which they are repainted even while the view moves.
- */
+/** Minimum number of regions painted per frame, used while the pointer moves. */
 const FEWEST = 6;
+/** Maximum number of regions painted per frame. */
 const MOST = 120;
+/** Number of regions in view up to which they are repainted even while the view moves. */
 const AT_ONCE = 24;
 /** Time without movement after which the view counts as idle, in ms. */
 const REST_MS = 120;

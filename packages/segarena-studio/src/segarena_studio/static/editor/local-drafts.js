@@ -105,7 +105,7 @@ export class Drafts {
 
   /** @returns {Promise<IDBDatabase>} */
   async open() {
-    if (!this.factory) throw new Error("this browser keeps nothing");
+    if (!this.factory) throw new Error("this browser stores no data");
     const asked = this.factory.open(NAME, 1);
     asked.onupgradeneeded = () => asked.result.createObjectStore(STORE, { keyPath: ["person", "task", "tab"] });
     const database = await result(asked);

@@ -1,9 +1,9 @@
 // An overview of the picture with the visible part marked, shown when the picture is larger than
 // the window. Press or drag to move the view.
 
-import { listen } from "../common/pointer.js";
+import { listen } from "../../../reports/viewer/pointer.js";
 
-/** @typedef {import("../common/zoomable-picture.js").Picture} Picture */
+/** @typedef {import("../../../reports/viewer/zoomable-picture.js").Picture} Picture */
 
 const LONGEST = 150;
 
@@ -49,7 +49,7 @@ export class Minimap {
     context.strokeRect(x0, y0, x1 - x0, y1 - y0);
   }
 
-  /** @param {import("../common/pointer.js").Sample} sample */
+  /** @param {import("../../../reports/viewer/pointer.js").Sample} sample */
   goTo({ x, y }) {
     const { view, size, screen } = this.picture;
     const scale = LONGEST / Math.max(...size);

@@ -4,7 +4,7 @@
 import { boxesMeet } from "../common/geometry.js";
 import { fill, sharedPixels, uncovered, uncoveredPixels } from "../common/polygon-spans.js";
 
-/** @typedef {import("../common/viewport.js").Size} Size */
+/** @typedef {import("../../../reports/viewer/viewport.js").Size} Size */
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("../common/polygon-spans.js").Spans} Spans */
 /** @typedef {{revision: number, spans: Spans, overlaps: Map<string, number>, seen: {key: string, pixels: number} | null}} Entry */

@@ -5,8 +5,8 @@ import { firstCrossing, lineMeets } from "./self-intersections.js";
 import { isSame } from "../common/geometry.js";
 import { fill } from "../common/polygon-spans.js";
 
-/** @typedef {import("../common/viewport.js").Point} Point */
-/** @typedef {import("../common/viewport.js").Size} Size */
+/** @typedef {import("../../../reports/viewer/viewport.js").Point} Point */
+/** @typedef {import("../../../reports/viewer/viewport.js").Size} Size */
 /** @typedef {import("./scene.js").Scene} Scene */
 
 export const LEAST_VERTICES = 4;

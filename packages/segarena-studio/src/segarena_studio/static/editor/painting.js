@@ -8,7 +8,7 @@ import { AIM, BAD, disc, line, ring, square } from "./marks.js";
 import { HALO, meet, Shapes } from "./canvas-paths.js";
 
 /** @typedef {import("./editor.js").Editor} Editor */
-/** @typedef {import("../common/viewport.js").View} View */
+/** @typedef {import("../../../reports/viewer/viewport.js").View} View */
 /** @typedef {import("./scene.js").Region} Region */
 /** @typedef {[number, number]} Point */
 /** @typedef {CanvasRenderingContext2D} Context */

@@ -2,12 +2,12 @@
 // in image px.
 
 /** @typedef {import("./editor.js").Editor} Editor */
-/** @typedef {import("../common/pointer.js").Sample} Sample */
+/** @typedef {import("../../../reports/viewer/pointer.js").Sample} Sample */
 
 /**
  * Return the pointer handlers of an editor.
  * @param {Editor} editor
- * @returns {import("../common/pointer.js").Handlers}
+ * @returns {import("../../../reports/viewer/pointer.js").Handlers}
  */
 export function handlersOf(editor) {
   return {

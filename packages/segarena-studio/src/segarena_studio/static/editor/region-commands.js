@@ -7,7 +7,7 @@ import { isSame, rounded } from "../common/geometry.js";
 import { LEAST_VERTICES } from "./outline-rules.js";
 
 /** @typedef {import("../common/geometry.js").Polygon} Polygon */
-/** @typedef {import("../common/viewport.js").Point} Point */
+/** @typedef {import("../../../reports/viewer/viewport.js").Point} Point */
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./scene-changes.js").Steps} Steps */
 /** @typedef {import("./scene.js").Fields} Fields */

@@ -13,8 +13,8 @@ import { isSame, squaredFromOutline } from "../common/geometry.js";
 import { refusalOfClosing, refusalOfVertex } from "./outline-rules.js";
 import { arcs, sharedRegion, ways } from "./border-tracing.js";
 
-/** @typedef {import("../common/viewport.js").Point} Point */
-/** @typedef {import("../common/viewport.js").Size} Size */
+/** @typedef {import("../../../reports/viewer/viewport.js").Point} Point */
+/** @typedef {import("../../../reports/viewer/viewport.js").Size} Size */
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./scene-changes.js").Steps} Steps */
 /** @typedef {import("./scene.js").Ring} Ring */
@@ -53,9 +53,9 @@ export function addSnapped(steps, target) {
 }
 
 /**
- * Trace a region's border from one place on it to another; both become vertices of the region. The
- * start is added too unless it is the vertex drawn last. If the end is the vertex drawn first, the
- * outline is ready to be closed.
+ * Trace a region's border from one position on it to another; both become vertices of the region.
+ * The start is added too unless it is the vertex drawn last. If the end is the vertex drawn first,
+ * the outline is ready to be closed.
  * @param {Steps} steps
  * @param {string} id
  * @param {Point} start
@@ -141,7 +141,7 @@ function pointOf(steps, target) {
 }
 
 /**
- * Return a vertex of any region at exactly this place.
+ * Return a vertex of any region at exactly this position.
  * @param {Scene} scene
  * @param {Point} at
  */

@@ -3,7 +3,7 @@
 
 import { boxOf, contains, signedArea, squaredFromOutline } from "../common/geometry.js";
 
-/** @typedef {import("../common/viewport.js").Point} Point */
+/** @typedef {import("../../../reports/viewer/viewport.js").Point} Point */
 /** @typedef {import("../common/geometry.js").Polygon} Polygon */
 /** @typedef {{at: Point, half: number, room: number, most: number}} Cell */
 

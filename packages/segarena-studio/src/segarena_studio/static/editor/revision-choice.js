@@ -1,4 +1,4 @@
-// Two revisions of one picture: both are shown, one is continued, and Undo restores the other.
+// Two revisions of one picture: both are displayed, the user continues one, and Undo restores the other.
 
 import { colourOf } from "./region-colours.js";
 

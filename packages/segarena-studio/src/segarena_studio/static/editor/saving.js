@@ -20,7 +20,7 @@ import { newId, OTHER_PERSON } from "../common/api.js";
  * @property {any} scene
  * @property {any} [history]  the undo stack
  *
- * @typedef {object} Theirs  a revision on the server that did not come from here
+ * @typedef {object} Theirs  a revision on the server that was saved elsewhere
  * @property {number} revision
  * @property {any} scene
  * @property {any} [history]
@@ -224,7 +224,7 @@ export class Saving {
       const keepalive = this.isLeaving;
       if (!this.unanswered) {
         this.unanswered = this.nextSave();
-        // Store the save first, so that a browser killed now can recognize its own revision later.
+        // Store the draft first, so that the page recognizes this revision as its own even if the browser is killed now.
         // A closing page has no time for this.
         if (this.keeping.canKeep && !keepalive) await this.keeping.put();
       }
@@ -263,15 +263,15 @@ export class Saving {
           return this.sendIn(0);
         }
         this.untold(save);
-        return this.tell("refused", `The server does not take this: ${answer.message}.`);
+        return this.tell("refused", `The server rejected this: ${answer.message}.`);
       case "signed-out":
-        this.tell("signed-out", `${answer.message === OTHER_PERSON ? "Somebody else is signed in here" : "You are signed out"}. Sign in again in another tab, and this goes on.`);
+        this.tell("signed-out", `${answer.message === OTHER_PERSON ? "Another user has signed in here" : "You are signed out"}. Sign in again in another tab to continue saving.`);
         break;
       case "busy":
-        this.tell("waiting", `The server cannot save just now: ${answer.message}. It is tried again.`);
+        this.tell("waiting", `The server cannot save at the moment: ${answer.message}. Saving will be retried.`);
         break;
       case "away":
-        this.tell("offline", "No connection to the server. It is tried again.");
+        this.tell("offline", "No connection to the server. Saving will be retried.");
     }
     const usual = AGAIN_MS[Math.min(this.tries, AGAIN_MS.length - 1)];
     this.tries += 1;
@@ -356,7 +356,7 @@ export class Saving {
     this.state = { kind, text, isKept: this.isKept, theirs: this.theirs };
     if (USUAL.includes(kind) && this.keeping.canKeep) return this.onState(this.state);
     // Storing an edit takes only milliseconds, so do not warn the user meanwhile.
-    const where = this.keeping.canKeep ? "Your work is kept in this browser." : "Your work is only in this page: do not close it.";
+    const where = this.keeping.canKeep ? "Your work is stored in this browser." : "Your work exists only in this page: do not close it.";
     this.onState({ ...this.state, text: this.isSaved ? text : `${text} ${where}` });
   }
 }
@@ -364,7 +364,7 @@ export class Saving {
 /** @param {Theirs} theirs */
 function conflictText({ saved_at }) {
   const at = saved_at ? ` at ${new Date(1000 * saved_at).toLocaleTimeString()}` : "";
-  return `This picture was also changed elsewhere${at}. Choose which of the two goes on.`;
+  return `This picture was also changed elsewhere${at}. Choose which version to continue.`;
 }
 
 /** @param {any} body */

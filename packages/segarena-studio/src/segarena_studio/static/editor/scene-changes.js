@@ -3,7 +3,7 @@
 import { rounded } from "../common/geometry.js";
 import { copyOf, PLAIN } from "./scene.js";
 
-/** @typedef {import("../common/viewport.js").Point} Point */
+/** @typedef {import("../../../reports/viewer/viewport.js").Point} Point */
 /** @typedef {import("./scene.js").Fields} Fields */
 /** @typedef {import("./scene.js").Region} Region */
 /** @typedef {import("./scene.js").Ring} Ring */

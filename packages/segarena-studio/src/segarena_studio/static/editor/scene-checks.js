@@ -6,7 +6,7 @@ import { boxHolds, contains, convexHull, isSame } from "../common/geometry.js";
 import { labelPlace } from "./region-labels.js";
 import { LEAST_AREA_PX, LEAST_VERTICES } from "./outline-rules.js";
 
-/** @typedef {import("../common/viewport.js").Point} Point */
+/** @typedef {import("../../../reports/viewer/viewport.js").Point} Point */
 /** @typedef {import("../common/geometry.js").Polygon} Polygon */
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./scene.js").Region} Region */
@@ -69,7 +69,7 @@ function checkOutline(id, polygon) {
     found.push(fault("repeated-vertex", [id], again, message, "warning"));
   }
   if (convexHull(distinct).length < 3) {
-    const message = `expected a polygon with an area, got ${distinct.length} distinct vertices without; draw it again`;
+    const message = `expected an area above 0, got ${distinct.length} distinct vertices that enclose none; draw the outline again`;
     return [...found, fault("degenerate", [id], polygon[0] ?? null, message)];
   }
   if (distinct.length < LEAST_VERTICES) {
@@ -111,12 +111,12 @@ function checkVisible(scene, { id }, depth) {
   const polygon = scene.polygon(id);
   const holder = scene.regions.slice(0, scene.place(id)).find((front) => holds(scene, front.id, id));
   if (holder) {
-    const message = `expected it in front of region ${holder.id}, which contains it and hides it; check the order`;
+    const message = `expected this region in front of region ${holder.id}, which contains and hides this one; check the order`;
     return [fault("contained", [holder.id, id], labelPlace(polygon), message)];
   }
   const [seen, whole] = [depth.visiblePx(id), depth.areaPx(id)];
   if (seen > LEAST_VISIBLE * whole) return [];
-  const message = `expected more of it to be seen, got ${seen} of ${whole} pixels; check the order`;
+  const message = `expected a larger visible part, got ${seen} of ${whole} pixels; check the order`;
   return [fault("hidden", [id], labelPlace(polygon), message, seen ? "warning" : "error")];
 }
 

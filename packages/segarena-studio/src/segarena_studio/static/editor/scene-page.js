@@ -21,10 +21,11 @@ import { isTaken, keyOf } from "../common/key-names.js";
 import { watchPage } from "../common/page-lifecycle.js";
 import { Loupe } from "./loupe.js";
 import { Minimap } from "./minimap.js";
+import { offerCommenting } from "./comment-tool.js";
 import { showNotes } from "./comments.js";
 import { openPicture } from "./open-picture.js";
 import { icon } from "../common/dom.js";
-import { Picture } from "../common/zoomable-picture.js";
+import { Picture } from "../../../reports/viewer/zoomable-picture.js";
 import { Saving } from "./saving.js";
 import { Scene } from "./scene.js";
 import { newId, Talk } from "../common/api.js";
@@ -47,8 +48,8 @@ async function open(root) {
   const [drafts, tabs, tab] = [new Drafts(), new Tabs(), newId()];
   void tabs.hold(tab);
   const opened = await openPicture({ talk, drafts, tabs, person: Number(person), task });
-  if (!("content" in opened)) throw new Error(opened.message || "The picture did not come.");
-  const picture = new Picture(part("picture"), { label: "The picture and what is drawn on it" });
+  if (!("content" in opened)) throw new Error(opened.message || "The picture could not be loaded.");
+  const picture = new Picture(part("picture"), { label: "The picture and the drawing on it" });
   await picture.setImage(`/studio/tasks/${task}/picture`);
   const scene = opened.content.scene ? Scene.read(opened.content.scene) : Scene.empty();
   const history = opened.content.history ? History.read(scene, opened.content.history) : new History(scene);
@@ -74,12 +75,13 @@ async function open(root) {
   const faults = new Faults(part("faults"), editor);
   new Finishing(editor, saving, talk, task, faults);
   if (opened.told) showNotes(part("notes"), editor, talk, task, opened.told);
+  offerCommenting(editor, talk, task);
   conflict = new Conflict(/** @type {HTMLDialogElement} */ (part("conflict")), editor, saving);
   part("waiting").hidden = true;
   editor.useTool(scene.regions.length || editor.isReadOnly ? "adjust" : "draw");
   editor.measureDepth();
   picture.moved();
-  if (opened.isElsewhere) editor.say("Another tab of this browser has work on this picture that is not saved yet.");
+  if (opened.isElsewhere) editor.say("Another tab of this browser has unsaved changes to this picture.");
   root.dataset.ready = "true";
   return { editor, saving, talk, task, root };
 }
@@ -271,7 +273,7 @@ if (root) {
     // to find a vertex on the screen.
     (page) => Object.assign(window, { segarena: page }),
     (error) => {
-      part("waiting").textContent = error instanceof RangeError ? "What was saved of this picture cannot be read." : String(error.message ?? error);
+      part("waiting").textContent = error instanceof RangeError ? "The saved drawing of this picture cannot be read." : String(error.message ?? error);
       part("waiting").setAttribute("role", "alert");
     },
   );

@@ -12,8 +12,8 @@
 
 import { boxOf } from "../common/geometry.js";
 
-/** @typedef {import("../common/viewport.js").Point} Point */
-/** @typedef {import("../common/viewport.js").Box} Box */
+/** @typedef {import("../../../reports/viewer/viewport.js").Point} Point */
+/** @typedef {import("../../../reports/viewer/viewport.js").Box} Box */
 /** @typedef {import("../common/geometry.js").Polygon} Polygon */
 /** @typedef {number[]} Ring indexes of points */
 /** @typedef {{name: string, is_stuff: boolean, is_hidden: boolean, is_locked: boolean}} Fields */
@@ -338,7 +338,7 @@ function checkDocument(document) {
   const isRing = (/** @type {any} */ ring) =>
     Array.isArray(ring) && ring.every((point) => Number.isInteger(point) && point >= 0 && point < document.points.length);
   const rings = [document.open ?? [], ...document.regions.map((/** @type {any} */ region) => region?.ring)];
-  if (!rings.every(isRing)) throw new RangeError("expected rings of points that are there, got others");
+  if (!rings.every(isRing)) throw new RangeError("expected rings of existing points, got something else");
   checkIds(document);
 }
 
@@ -346,6 +346,6 @@ function checkDocument(document) {
 function checkIds({ regions, next_id }) {
   const ids = new Set(regions.map((/** @type {any} */ region) => region.id));
   const areText = [...ids].every((id) => typeof id === "string" && id !== "");
-  if (ids.size !== regions.length || !areText) throw new RangeError("expected regions with ids of their own, got others");
+  if (ids.size !== regions.length || !areText) throw new RangeError("expected regions with distinct ids, got something else");
   if (!Number.isInteger(next_id)) throw new RangeError(`expected the number of the next region, got ${next_id}`);
 }

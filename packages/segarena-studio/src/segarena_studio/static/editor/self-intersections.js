@@ -2,7 +2,7 @@
 
 import { runsBack, segmentsMeet } from "../common/geometry.js";
 
-/** @typedef {import("../common/viewport.js").Point} Point */
+/** @typedef {import("../../../reports/viewer/viewport.js").Point} Point */
 /** @typedef {import("../common/geometry.js").Polygon} Polygon */
 
 /** @type {WeakMap<Polygon, boolean>} a cache; valid because outlines are never changed in place */
@@ -23,7 +23,7 @@ export function isSimple(polygon) {
 
 /**
  * Return two sides that intersect where they should not, by the indices of their first vertices,
- * with a vertex or corner near that place; null for a simple polygon.
+ * with a vertex or corner near that position; null for a simple polygon.
  * @param {Polygon} polygon
  * @returns {{first: number, second: number, at: Point} | null}
  */

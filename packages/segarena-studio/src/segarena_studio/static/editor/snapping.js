@@ -7,8 +7,8 @@
 
 import { boxHolds, project, squaredFromSegment } from "../common/geometry.js";
 
-/** @typedef {import("../common/viewport.js").Point} Point */
-/** @typedef {import("../common/viewport.js").Size} Size */
+/** @typedef {import("../../../reports/viewer/viewport.js").Point} Point */
+/** @typedef {import("../../../reports/viewer/viewport.js").Size} Size */
 /** @typedef {import("./scene.js").Scene} Scene */
 /**
  * A snap target: its position, its distance (in image pixels), and what it is: a region with the

@@ -43,7 +43,7 @@ export class Tracing {
     this.isLonger = false;
   }
 
-  /** Return what the user can do now. */
+  /** Return a hint about the next possible actions. */
   advice() {
     return this.start ? "Click where the border ends." : "Click where the border of a neighbour begins.";
   }
@@ -105,8 +105,8 @@ export class Tracing {
   }
 
   /**
-   * Return the nearest vertex of a border within reach, or else the nearest place on one; after the
-   * start is set, only on borders that contain the start.
+   * Return the nearest vertex of a border within reach, or else the nearest position on one; after
+   * the start is set, only on borders that contain the start.
    * @param {Touch} touch
    * @returns {End | null}
    */
@@ -127,8 +127,8 @@ export class Tracing {
   }
 
   /**
-   * Whether a place on one region's outline is also on another's: at a shared vertex or on a shared
-   * side.
+   * Whether a position on one region's outline is also on another's: at a shared vertex or on a
+   * shared side.
    * @param {string} id
    * @param {End} place
    */
@@ -143,7 +143,7 @@ export class Tracing {
 
   /**
    * @param {CanvasRenderingContext2D} context
-   * @param {import("../common/viewport.js").View} view
+   * @param {import("../../../reports/viewer/viewport.js").View} view
    */
   draw(context, view) {
     this.forgetGone();
@@ -162,7 +162,7 @@ export class Tracing {
   }
 
   /**
-   * Return the same place expressed on another region's outline that contains it.
+   * Return the same position expressed on another region's outline that contains it.
    * @param {string} region
    * @param {End} place
    * @returns {End}

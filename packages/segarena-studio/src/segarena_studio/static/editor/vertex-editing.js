@@ -5,7 +5,7 @@
 // Each function applies its change through `steps` (history.js) and returns null, or the reason for
 // a rejection:
 //   "crosses"  a simple outline would cross itself    "few"     fewer than four vertices would be left
-//   "repeated" the vertex already exists              "locked"  a region that has it is locked
+//   "repeated" the vertex already exists              "locked"  a region that contains it is locked
 //   "nothing"  there is nothing to change
 
 import { isSimple } from "./self-intersections.js";
@@ -13,8 +13,8 @@ import { boxOf, isSame, rounded, squaredFromSegment } from "../common/geometry.j
 import { LEAST_VERTICES } from "./outline-rules.js";
 import { edgeBetween } from "./scene.js";
 
-/** @typedef {import("../common/viewport.js").Point} Point */
-/** @typedef {import("../common/viewport.js").Size} Size */
+/** @typedef {import("../../../reports/viewer/viewport.js").Point} Point */
+/** @typedef {import("../../../reports/viewer/viewport.js").Size} Size */
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./scene.js").Region} Region */
 /** @typedef {import("./scene-changes.js").Steps} Steps */

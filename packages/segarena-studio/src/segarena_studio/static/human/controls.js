@@ -1,14 +1,14 @@
 // Controls of the annotation page: tools, objects, directions, and the colour legend.
 
-import { cssOf } from "../common/palette.js";
+import { cssOf } from "../../../reports/viewer/palette.js";
 import { make, the } from "./page-elements.js";
 import { colourOf } from "./painting.js";
-import { PRESETS, firstWindow, presetsOf, short } from "../viewer/window-level.js";
+import { PRESETS, firstWindow, presetsOf, short } from "../../../reports/viewer/window-level.js";
 
 /** @typedef {import("./sample-view.js").Sight} Sight */
 
 const TOOL_NAMES = { click: "Click", box: "Box", scribble: "Scribble", lasso: "Lasso" };
-/** For volumes only: a press moves all planes to a position and gives no prompt. */
+/** Tool for volumes: a press moves all planes to a position instead of giving a prompt. */
 const LOOK = ["look", "Look"];
 
 /**
@@ -47,7 +47,7 @@ export function showControls(about, sight) {
 
 /**
  * Set up the window controls: which values of a volume are black and white.
- * @param {import("../viewer/window-level.js").Levels} levels
+ * @param {import("../../../reports/viewer/window-level.js").Levels} levels
  * @param {Sight} sight
  */
 function showWindow(levels, sight) {
@@ -56,7 +56,7 @@ function showWindow(levels, sight) {
   Object.assign(level, { min: levels.low - wide, max: levels.high + wide, step: "any" });
   Object.assign(width, { min: Math.min(levels.step, wide / 200), max: 2 * wide, step: "any" });
   preset.replaceChildren(...["automatic", ...presetsOf(levels)].map((name) => new Option(name)));
-  const show = (/** @type {import("../viewer/window-level.js").Window} */ window) => {
+  const show = (/** @type {import("../../../reports/viewer/window-level.js").Window} */ window) => {
     [level.value, width.value] = [String(window.level), String(window.width)];
     the("told-window").textContent = `level ${short(window.level)}, width ${short(window.width)}`;
   };
@@ -95,7 +95,7 @@ function choices(group, name, values, chosen) {
 function showLegend({ shows, target }) {
   const several = target.length > 1;
   const rows = [
-    [shows.target === "outline" ? "swatch dashed" : "swatch full", cssOf("--truth"), "what is to be segmented"],
+    [shows.target === "outline" ? "swatch dashed" : "swatch full", cssOf("--truth"), "the target"],
     ["swatch", cssOf("--guess"), "the model's answer"],
     ...(shows.errors ? [["swatch full", cssOf("--missing"), "missing"], ["swatch full", cssOf("--surplus"), "too much"]] : []),
   ];

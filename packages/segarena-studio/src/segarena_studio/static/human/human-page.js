@@ -57,11 +57,11 @@ class Seat {
       const answer = await this.talk.ask("POST", `/studio/seats/${this.run}/take`, {});
       if (answer.outcome === "done" && answer.body.seat) return this.sit(answer.body.seat);
       if (answer.outcome === "signed-out" || answer.outcome === "refused") return this.tell(this.why(answer));
-      const done = answer.body.mine ? `You did ${answer.body.mine}. ` : "";
-      if (answer.outcome === "away" && this.seat) this.waits("The run is over, or its page is not reached; what you gave is kept.");
+      const done = answer.body.mine ? `Dialogues that you have finished: ${answer.body.mine}. ` : "";
+      if (answer.outcome === "away" && this.seat) this.waits("The run has ended, or its page cannot be reached; your prompts are stored.");
       else if (answer.outcome !== "done") this.waits(this.why(answer));
-      else if (answer.body.is_answered) this.waits(`${done}Nothing is free for you just now; this page looks again.`);
-      else this.waits(`${done}The run stands still or is over; this page looks again.`);
+      else if (answer.body.is_answered) this.waits(`${done}No dialogue is free for you at the moment; this page checks again by itself.`);
+      else this.waits(`${done}The run is paused or over; this page checks again by itself.`);
       await wait(WAIT_MS);
     }
   }
@@ -100,7 +100,7 @@ class Seat {
       try {
         return await this.sight.show(this.about, (what) => this.address(what));
       } catch {
-        this.tell("The picture does not come; this page tries again.");
+        this.tell("The picture could not be loaded; retrying.");
         await wait(wait_ms);
       }
     }
@@ -126,8 +126,8 @@ class Seat {
 
   /** @param {import("../common/api.js").Answer} answer */
   why(answer) {
-    if (answer.outcome === "signed-out") return "Nobody is signed in here any more: open the link that the run printed, or sign in, again. What you gave is kept.";
-    if (answer.outcome === "away") return "The server is not reached; this page tries again. What you gave is kept.";
+    if (answer.outcome === "signed-out") return "You are signed out: open the link that the run printed, or sign in again. Your prompts are stored.";
+    if (answer.outcome === "away") return "The server cannot be reached; retrying. Your prompts are stored.";
     return answer.message;
   }
 
@@ -158,16 +158,16 @@ class Seat {
   task() {
     const what = this.about.label ? `“${this.about.label}”` : "the outlined target";
     if (this.state.round === 1) return `Show the model ${what}.`;
-    return this.about.shows.errors ? "What is missing and what is too much is coloured: mark what matters most." : "Mark what is wrong, or say that it is good enough.";
+    return this.about.shows.errors ? "Missing and surplus parts are coloured: mark the most important error." : "Mark an error, or end the dialogue if the answer is good enough.";
   }
 
   end() {
     this.clock.stop("sent");
     const rounds = this.state.given.filter((/** @type {any} */ each) => each).length;
     const why = this.state.failure ? `It ended early: ${this.state.failure}` : `${rounds} ${rounds === 1 ? "round" : "rounds"}. Thank you.`;
-    this.tell("This dialogue is over.");
+    this.tell("This dialogue has ended.");
     the("controls").hidden = true;
-    this.covered(`This dialogue is over. ${why}`, "Next one", () => this.take());
+    this.covered(`This dialogue has ended. ${why}`, "Next one", () => this.take());
   }
 
   /**
@@ -191,7 +191,7 @@ class Seat {
     if (!this.state || this.state.is_over || this.isBusy) return;
     this.clock.stop("paused");
     this.keepDraft();
-    this.covered("Paused. The clock stands still, and what you drew is kept.", "Go on", () => {
+    this.covered("Paused. Your time is not counted, and your drawing is kept.", "Go on", () => {
       this.clock.go("paused");
       this.sight.focus();
     });
@@ -215,7 +215,7 @@ class Seat {
       note: valueOf("note"),
       strokes: { screen: screenNow(this.sight.main.picture.view.scale), strokes: this.hand.strokes.strokes },
     };
-    this.tell("The model works; the clock stands still.");
+    this.tell("The model is working; your time is not counted.");
     for (let wait_ms = POLL_MS; ; wait_ms = Math.min(MOST_WAIT_MS, 2 * wait_ms)) {
       const answer = await this.talk.ask("PUT", this.address(`rounds/${this.state.round}`), body, { limit_ms: 40_000 });
       if (answer.outcome === "done") {
@@ -237,13 +237,13 @@ class Seat {
     }
   }
 
-  /** Poll for an answer that takes long. */
+  /** Poll for an answer that takes long to arrive. */
   async poll() {
     this.isBusy = true;
     this.clock.stop("sent");
     let state = this.state;
     while (state.is_waiting) {
-      this.tell(state.is_answered ? "The model works; the clock stands still." : "The run stands still; it goes on when it is started again. What you gave is kept.");
+      this.tell(state.is_answered ? "The model is working; your time is not counted." : "The run is paused and continues when it is started again. Your prompts are stored.");
       await wait(POLL_MS);
       state = await this.fetch("state");
     }

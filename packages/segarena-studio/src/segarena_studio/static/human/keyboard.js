@@ -6,14 +6,14 @@
 export const FAR = 10;
 
 export const KEYS = [
-  ["Arrows", "move the cursor; with Shift by ten"],
+  ["Arrows", "move the cursor; with Shift in steps of ten"],
   ["Space", "click; begin and end a box or a line"],
-  ["X", "what you mark: belongs to it, or does not"],
+  ["X", "switch between marking the object and marking what is not part of it"],
   ["T", "next tool"],
   ["O", "next object"],
-  ["PgUp, PgDn", "slice or frame; or turn the wheel"],
-  ["1 2 3", "axial, coronal, sagittal slices large"],
-  ["[ and ]", "first and last slice here"],
+  ["PgUp, PgDn", "previous and next slice or frame; or turn the wheel"],
+  ["1 2 3", "enlarge the axial, coronal or sagittal slices"],
+  ["[ and ]", "mark this slice as the first or the last one"],
   ["Backspace", "undo"],
   ["Enter", "send"],
   ["G", "good enough: nothing is left to correct"],

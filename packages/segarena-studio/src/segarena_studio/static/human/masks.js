@@ -201,7 +201,7 @@ function fill(data, ends, start, label) {
 }
 
 /**
- * Return the index of the first run that ends after a place.
+ * Return the index of the first run that ends after a position.
  * @param {Float64Array} ends
  * @param {number} place
  */

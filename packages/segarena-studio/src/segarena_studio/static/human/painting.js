@@ -2,9 +2,9 @@
 
 import { errors } from "./masks.js";
 import { shownOn } from "./round.js";
-import { outlineOf } from "../viewer/mask-painting.js";
+import { outlineOf } from "./mask-outline.js";
 
-/** @typedef {import("../common/viewport.js").View} View */
+/** @typedef {import("../../../reports/viewer/viewport.js").View} View */
 /** @typedef {import("./masks.js").Plane} Plane */
 /** @typedef {import("./round.js").Prompt} Prompt */
 /** @typedef {[number, number]} Point */

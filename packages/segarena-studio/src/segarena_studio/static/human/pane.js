@@ -4,18 +4,18 @@
 // Points on a plane are in array pixels. Slices of volumes are displayed rotated and with their
 // physical pixel size; see viewer/plane-geometry.js.
 
-import { drawCross, drawLetters } from "../common/plane-guides.js";
-import { cssOf, onColours, rgbOf } from "../common/palette.js";
-import { Picture } from "../common/zoomable-picture.js";
+import { drawCross, drawLetters } from "../../../reports/viewer/plane-guides.js";
+import { cssOf, onColours, rgbOf } from "../../../reports/viewer/palette.js";
+import { Picture } from "../../../reports/viewer/zoomable-picture.js";
 import { make } from "./page-elements.js";
 import { onPlane } from "./masks.js";
 import { colourOf, drawOutlines, fillOf, outlinesOf } from "./painting.js";
-import { shownSize } from "../viewer/plane-geometry.js";
+import { shownSize } from "../../../reports/viewer/plane-geometry.js";
 
 /** @typedef {[number, number]} Point */
 /** @typedef {import("./sample-view.js").Sight} Sight */
 /** @typedef {import("./masks.js").Masks} Masks */
-/** @typedef {import("../viewer/plane-geometry.js").Plane} Plane */
+/** @typedef {import("../../../reports/viewer/plane-geometry.js").Plane} Plane */
 
 /**
  * Margin around a slice of a volume, which has its own black border; pictures get a wider one, with
@@ -40,7 +40,7 @@ export class SeatPane {
     host.append(this.figure);
     const label = plane.letters || plane.is_turned ? `, ${plane.name}` : "";
     this.picture = new Picture(this.figure, {
-      label: `What is to be segmented, and what the model made of it${label}`,
+      label: `The target and the model's answer${label}`,
       margin: plane.is_turned ? SLICE_MARGIN_PX : undefined,
     });
     this.picture.onDraw = (context, view) => this.draw(context, view);
@@ -147,7 +147,7 @@ export class SeatPane {
 
   /**
    * @param {CanvasRenderingContext2D} context
-   * @param {import("../common/viewport.js").View} view
+   * @param {import("../../../reports/viewer/viewport.js").View} view
    */
   draw(context, view) {
     const { sight, plane } = this;

@@ -1,8 +1,8 @@
 // Input of a person at a seat, by pointer or by keyboard: prompts of a round, choices, and
 // navigation.
 
-import { cssOf } from "../common/palette.js";
-import { listen } from "../common/pointer.js";
+import { cssOf } from "../../../reports/viewer/palette.js";
+import { listen } from "../../../reports/viewer/pointer.js";
 import { FAR, KEYS, actsOf } from "./keyboard.js";
 import { onPlane, positionOf } from "./masks.js";
 import { make, the, valueOf } from "./page-elements.js";
@@ -16,8 +16,8 @@ import { Strokes } from "../common/strokes.js";
 /**
  * @typedef {object} Does  callbacks to the page
  * @property {() => boolean} mayDraw
- * @property {() => void} changed  the unsent prompts have changed
- * @property {() => void} drew  a prompt is complete
+ * @property {() => void} changed  called when the unsent prompts have changed
+ * @property {() => void} drew  called when a prompt is complete
  * @property {(isEnd: boolean) => void} send
  * @property {() => void} pause
  * @property {(text: string) => void} tell

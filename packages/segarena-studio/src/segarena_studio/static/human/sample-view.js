@@ -4,10 +4,10 @@
 import { cut, Masks, middleOf } from "./masks.js";
 import { the, wait } from "./page-elements.js";
 import { SeatPane } from "./pane.js";
-import { firstWindow, greys, tableOf } from "../viewer/window-level.js";
+import { firstWindow, greys, tableOf } from "../../../reports/viewer/window-level.js";
 
 /** @typedef {[number, number]} Point */
-/** @typedef {import("../viewer/window-level.js").Window} Window */
+/** @typedef {import("../../../reports/viewer/window-level.js").Window} Window */
 
 const FRAME_MS = 1000 / 24;
 const MOST_FRAMES = 120;
@@ -79,7 +79,7 @@ export class Sight {
     const host = the("picture");
     for (const pane of this.panes) pane.close();
     this.direction = 0;
-    this.panes = this.about.planes.map((/** @type {import("../viewer/plane-geometry.js").Plane} */ plane) => new SeatPane(host, plane, this));
+    this.panes = this.about.planes.map((/** @type {import("../../../reports/viewer/plane-geometry.js").Plane} */ plane) => new SeatPane(host, plane, this));
     host.classList.toggle("has-three", this.panes.length > 1);
     for (const pane of this.panes) {
       pane.setMain(pane === this.main);
@@ -145,7 +145,7 @@ export class Sight {
       await Promise.all(panes.map((pane) => pane.show()));
       return true;
     } catch {
-      this.onTrouble("This picture does not come; the server is not reached. Look at another one, and come back.");
+      this.onTrouble("This picture could not be loaded because the server cannot be reached. View another one and come back.");
       return false;
     }
   }
@@ -261,7 +261,7 @@ export class Sight {
  */
 async function fetched(address) {
   const answer = await fetch(address);
-  if (!answer.ok) throw new Error(`it did not come: ${answer.status}`);
+  if (!answer.ok) throw new Error(`the picture could not be loaded: ${answer.status}`);
   return answer;
 }
 

@@ -1,4 +1,4 @@
-// The review page: a scene, highlighting of its regions, and comments at places in the picture.
+// The review page: a scene, highlighting of its regions, and comments at positions in the picture.
 
 import { Talk } from "../common/api.js";
 
@@ -126,7 +126,7 @@ form?.addEventListener("submit", (event) => {
 });
 
 for (const button of /** @type {NodeListOf<HTMLButtonElement>} */ (document.querySelectorAll("[data-settle]"))) {
-  button.hidden = !form; // settling requires the right to comment
+  button.hidden = !form; // resolving a comment requires the right to comment
   button.addEventListener("click", () => {
     void tell(`${form?.dataset.place}/${button.dataset.settle}/done`, {is_done: button.dataset.done === "yes"});
   });

@@ -1,7 +1,7 @@
 // The page of a study participant: trials one after the other, breaks between batches, the end.
 
-import { Picture } from "../common/zoomable-picture.js";
-import { listen } from "../common/pointer.js";
+import { Picture } from "../../../reports/viewer/zoomable-picture.js";
+import { listen } from "../../../reports/viewer/pointer.js";
 import { Disturbances } from "../common/strokes.js";
 import { Talk } from "../common/api.js";
 import { Cross } from "./keyboard-pointer.js";
@@ -23,14 +23,14 @@ const talk = new Talk({ key });
  */
 const ahead = new Map();
 
-run().catch((error) => say(`This does not go on: ${error.message}`));
+run().catch((error) => say(`The study cannot continue: ${error.message}`));
 
 async function run() {
   let next = await asked("GET", "next");
   for (;;) {
     if (next.trial) {
       const feedback = await play(next);
-      if (feedback) await told(feedback === "right" ? "That is right." : "That was not it. Look again at what is shown, and try another one.");
+      if (feedback) await told(feedback === "right" ? "Correct." : "That was not correct. Look carefully at the next picture and try again.");
       next = await asked("GET", "next");
     } else if (next.state === "ready") {
       next = await asked("POST", (await between(next)) ? "batch" : "finish");
@@ -42,7 +42,7 @@ async function run() {
 }
 
 /**
- * Request until the server responds, as network failures pass. Throw on permanent errors.
+ * Repeat a request until the server responds, because network failures are temporary. Throw on permanent errors.
  * @param {"GET" | "POST"} method
  * @param {string} what
  * @param {unknown} [body]
@@ -54,7 +54,7 @@ async function asked(method, what, body = {}) {
     if (answer.outcome === "done") return answer.body;
     if (answer.outcome === "conflict") return {}; // the next request returns the current state
     if (answer.outcome !== "away" && answer.outcome !== "busy") throw new Error(answer.message);
-    say("The network is away. This goes on by itself.");
+    say("No connection to the server. The study continues automatically.");
     await pause(Math.max(answer.wait_ms, RETRY_MS[Math.min(tries, RETRY_MS.length - 1)]));
   }
 }
@@ -68,7 +68,7 @@ async function come(address) {
     try {
       return await fetched(address);
     } catch {
-      say("The picture has not come. This goes on by itself.");
+      say("The picture has not arrived yet. The study continues automatically.");
       await pause(RETRY_MS[Math.min(tries, RETRY_MS.length - 1)]);
     }
   }
@@ -220,7 +220,7 @@ function fetched(address) {
   const known = ahead.get(address);
   if (known) return known;
   const coming = fetch(address, { credentials: "same-origin" }).then((answer) => {
-    if (!answer.ok) throw new Error(`the picture did not come: ${answer.status}`);
+    if (!answer.ok) throw new Error(`the picture could not be loaded: ${answer.status}`);
     return answer.blob();
   });
   for (const old of [...ahead.keys()].slice(0, -6)) ahead.delete(old);
@@ -244,9 +244,9 @@ async function told(text) {
 async function between(next) {
   place.textContent = "";
   const isFirst = next.batch === 0;
-  const more = isFirst ? "Now it begins." : next.batch < next.batches ? "That was a batch. Have a rest if you like." : "That was all.";
-  const text = isFirst ? "You see each picture, then what is meant, then the picture again. Then it is your turn." : "";
-  return panelled([more, text], next.batch < next.batches ? "Go on" : "To the end", isFirst ? "" : "Stop here");
+  const more = isFirst ? "The study begins now." : next.batch < next.batches ? "You have finished a batch. Take a break if you like." : "You have finished all tasks.";
+  const text = isFirst ? "You will see a picture, then the target, then the picture again. Then mark the target." : "";
+  return panelled([more, text], next.batch < next.batches ? "Continue" : "Finish", isFirst ? "" : "Stop here");
 }
 
 /**
@@ -279,10 +279,10 @@ function end(next) {
   panel.hidden = false;
   go.hidden = stop.hidden = true;
   place.textContent = "";
-  const texts = next.state === "failed" ? ["These tasks need another device, it seems, or another day. Thank you for trying."] : ["That is all. Thank you!"];
+  const texts = next.state === "failed" ? ["Too many practice answers were not correct, so the study ends here. Thank you for trying."] : ["That is all. Thank you!"];
   panelText.replaceChildren(...texts.map(paragraph));
   if (next.code) {
-    panelText.append(paragraph("Your code, for where you came from:"));
+    panelText.append(paragraph("Your completion code for the platform that sent you here:"));
     const code = document.createElement("pre");
     code.className = "code";
     code.tabIndex = 0;
@@ -293,7 +293,7 @@ function end(next) {
     const link = document.createElement("a");
     link.className = "main";
     link.href = next.return_link;
-    link.textContent = "Back to where you came from";
+    link.textContent = "Back to the platform that sent you here";
     panelText.append(link);
   }
   main.dataset.state = next.state;

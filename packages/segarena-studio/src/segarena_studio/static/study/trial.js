@@ -70,7 +70,7 @@ const TASKS = {
  */
 export function taskOf(phase, kind, goal) {
   if (phase === "free") return "Look at the picture.";
-  if (phase === "shown") return goal === "object" ? "This is what is meant." : "This is the part that is meant.";
+  if (phase === "shown") return goal === "object" ? "This is the target." : "This is the part to mark.";
   if (phase === "blocked") return "Find it. Wait …";
   const tasks = /** @type {Record<string, string>} */ (goal === "object" ? TASKS.object : TASKS.part);
   return `${tasks[kind]}.`;

@@ -1,7 +1,7 @@
 // The list of a collection, as thumbnails or as a table: filter and sort by any column; more rows
 // load on scrolling.
 
-import { addressOf } from "./sample-info.js";
+import { queryOf } from "./sample-info.js";
 
 /** @typedef {{name: string, title: string, kind: string}} Column */
 
@@ -27,7 +27,7 @@ const control = (name) => form.elements.namedItem(name);
 
 /** @param {Record<string, any>} row */
 function keyOf(row) {
-  return addressOf([row.sample, row.target ?? "", row.user ?? "", row.repeat ?? 0]);
+  return queryOf([row.sample, row.target ?? "", row.user ?? "", row.repeat ?? 0]);
 }
 
 /** @param {Record<string, any>} row */
@@ -105,7 +105,7 @@ async function fetchRows(isAnew) {
   root.removeAttribute("aria-busy");
   problem.hidden = Boolean(answer?.ok);
   if (!answer?.ok) {
-    problem.textContent = found?.message ?? "segarena look does not answer any more; start it again.";
+    problem.textContent = found?.message ?? "`segarena look` has stopped; start it again.";
     return;
   }
   const body = /** @type {HTMLElement} */ (table.tBodies[0]);

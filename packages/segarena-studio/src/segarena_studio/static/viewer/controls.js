@@ -1,17 +1,17 @@
 // The control form of the viewer: the available choices and their effects.
 
 import { find } from "../common/dom.js";
-import { PRESETS, firstWindow, presetsOf, short } from "./window-level.js";
+import { PRESETS, firstWindow, presetsOf, short } from "../../../reports/viewer/window-level.js";
 
-/** @typedef {import("./viewer.js").Viewer} Viewer */
-/** @typedef {import("./sample-info.js").Place} Place */
-/** @typedef {import("./window-level.js").Levels} Levels */
+/** @typedef {import("./look-viewer.js").LookViewer} LookViewer */
+/** @typedef {import("../../../reports/viewer/content.js").Content} Content */
+/** @typedef {import("../../../reports/viewer/window-level.js").Levels} Levels */
 
 const NARROW_PX = 500;
 
 export class Controls {
   /**
-   * @param {Viewer} viewer
+   * @param {LookViewer} viewer
    * @param {HTMLElement} root
    */
   constructor(viewer, root) {
@@ -22,36 +22,36 @@ export class Controls {
      * @returns {any}
      */
     this.control = (name) => this.form.elements.namedItem(name);
-    this.control("target").checked = window.innerWidth >= NARROW_PX; // the outline is shown in runs in any case
+    this.control("target").checked = window.innerWidth >= NARROW_PX; // runs show the outline in any case
     this.form.addEventListener("submit", (event) => event.preventDefault());
     this.form.addEventListener("input", (event) => this.chosen(/** @type {HTMLInputElement} */ (event.target)));
     this.control("play").addEventListener("click", () => viewer.player.toggle());
     this.control("fit").addEventListener("click", () => viewer.panes.fit());
   }
 
-  get look() {
+  get settings() {
     const { control } = this;
     return { mode: control("mode").value, opacity: Number(control("opacity").value), marks: control("marks").checked };
   }
 
   /**
-   * Show the controls that apply to a place.
-   * @param {Place} place
+   * Show the controls that apply to the content.
+   * @param {Content} content
    * @param {number} rounds
    */
-  fill(place, rounds) {
+  fill(content, rounds) {
     const shows = (/** @type {string} */ name, /** @type {boolean} */ isThere) => (find(`.for-${name}`, HTMLElement, this.form).hidden = !isThere);
     Object.assign(this.control("round"), { min: String(Math.min(1, rounds)), max: String(rounds) });
     shows("rounds", rounds > 1);
-    shows("video", place.kind === "video");
-    shows("volume", place.kind === "volume");
-    shows("runs", place.dialogues.length > 0);
-    if (place.kind === "video") this.control("frame").max = String(place.planes[0].count - 1);
-    if (place.levels) this.fillVolume(place, place.levels);
+    shows("video", content.kind === "video");
+    shows("volume", content.kind === "volume");
+    shows("runs", content.dialogues.length > 0);
+    if (content.kind === "video") this.control("frame").max = String(content.planes[0].count - 1);
+    if (content.levels) this.fillVolume(content, content.levels);
   }
 
   /**
-   * @param {Place} place
+   * @param {Content} content
    * @param {Levels} levels
    */
   fillVolume({ planes }, levels) {
@@ -65,7 +65,7 @@ export class Controls {
     directions.value = this.viewer.directions;
   }
 
-  /** @param {import("./window-level.js").Window} window */
+  /** @param {import("../../../reports/viewer/window-level.js").Window} window */
   showWindow({ level, width }) {
     this.control("told-window").value = `level ${short(level)}, width ${short(width)}`;
     this.control("level").value = String(level);
@@ -78,17 +78,22 @@ export class Controls {
    */
   chosen({ name, value }) {
     const { viewer } = this;
-    const { place } = viewer;
-    if (!place) return;
+    const { content } = viewer;
+    if (!content) return;
     if (name === "round") viewer.setRound(Number(value));
-    else if (name === "frame") viewer.setIndex(0, Number(value));
+    else if (name === "frame") viewer.setPlace(0, Number(value));
     else if (name === "level" || name === "width") {
       viewer.setWindow({ level: Number(this.control("level").value), width: Math.max(1e-6, Number(this.control("width").value)) });
     } else if (name === "preset") {
-      if (place.levels) viewer.setWindow(PRESETS[value] ?? firstWindow(place.levels));
-    } else if (name === "speed") viewer.player.changePace();
-    else if (name === "directions" || name === "target") viewer.rebuild(place);
+      if (content.levels) viewer.setWindow(PRESETS[value] ?? firstWindow(content.levels));
+    } else if (name === "speed") viewer.player.changeRate();
+    else if (name === "directions" || name === "target") this.rebuild();
     else viewer.panes.redraw();
+  }
+
+  rebuild() {
+    this.viewer.directions = this.control("directions").value;
+    this.viewer.rebuild();
   }
 
   // Changes to the form by keyboard

@@ -2,7 +2,7 @@
 
 import { find } from "../common/dom.js";
 
-/** @typedef {import("./viewer.js").Viewer} Viewer */
+/** @typedef {import("./look-viewer.js").LookViewer} LookViewer */
 
 const PAN_PX = 60;
 /** @type {Record<string, [number, number]>} */
@@ -10,23 +10,23 @@ const WAYS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDo
 
 /**
  * Listen to key events of the page.
- * @param {Viewer} viewer
+ * @param {LookViewer} viewer
  */
-export function hearKeys(viewer) {
-  const hold = (/** @type {boolean} */ isDown) => (viewer.isSpaceDown = isDown);
+export function listenToKeys(viewer) {
+  const setSpace = (/** @type {boolean} */ isDown) => (viewer.isSpaceDown = isDown);
   document.addEventListener("keydown", (event) => {
-    if (event.key === " ") hold(true);
+    if (event.key === " ") setSpace(true);
     if (pressed(viewer, event)) event.preventDefault();
   });
   document.addEventListener("keyup", (event) => {
-    if (event.key === " ") hold(false);
+    if (event.key === " ") setSpace(false);
   });
-  window.addEventListener("blur", () => hold(false));
+  window.addEventListener("blur", () => setSpace(false));
 }
 
 /**
  * Handle a key press; return whether it is one of the viewer's shortcuts.
- * @param {Viewer} viewer
+ * @param {LookViewer} viewer
  * @param {KeyboardEvent} event
  */
 function pressed(viewer, event) {
@@ -45,7 +45,7 @@ function pressed(viewer, event) {
 }
 
 /**
- * @param {Viewer} viewer
+ * @param {LookViewer} viewer
  * @returns {Record<string, () => void>}
  */
 function actsOf(viewer) {
@@ -56,8 +56,8 @@ function actsOf(viewer) {
     ArrowRight: () => viewer.setRound(viewer.round + 1),
     Home: () => viewer.setRound(1),
     End: () => viewer.setRound(Infinity),
-    ArrowUp: () => viewer.setIndex(first, viewer.indices[first] + 1),
-    ArrowDown: () => viewer.setIndex(first, viewer.indices[first] - 1),
+    ArrowUp: () => viewer.setPlace(first, viewer.places[first] + 1),
+    ArrowDown: () => viewer.setPlace(first, viewer.places[first] - 1),
     ",": () => viewer.go("previous"),
     PageUp: () => viewer.go("previous"),
     ".": () => viewer.go("next"),

@@ -1,16 +1,19 @@
 // Cache of server data within a memory limit: pictures of planes, and their masks. Prefetches
 // likely next requests, at most two at a time, so that they never delay the current one.
 
-import { decode } from "../common/run-lengths.js";
-import { bitsIn } from "./window-level.js";
+import { outlinesOf, pixelsOf } from "../../../reports/viewer/embedded-source.js";
+import { bitsIn } from "../../../reports/viewer/window-level.js";
+import { queryOf } from "./sample-info.js";
 
-/** @typedef {import("./mask-painting.js").Objects} Objects */
-/** @typedef {{bitmap: ImageBitmap | null, bits: Uint16Array | null, size: [number, number]}} PlanePicture  size: rows and columns */
+/** @typedef {import("../../../reports/viewer/content.js").Content} Content */
+/** @typedef {import("../../../reports/viewer/content.js").Outlines} Outlines */
+/** @typedef {import("../../../reports/viewer/content.js").PlanePicture} PlanePicture */
 
 const MOST_BYTES = 300e6;
+const BYTES_PER_CHARACTER = 2;
 const AHEAD_AT_ONCE = 2;
 
-export class Store {
+export class PlaneStore {
   /** @param {string} address  address of the collection */
   constructor(address) {
     this.address = address;
@@ -28,29 +31,29 @@ export class Store {
   }
 
   /**
-   * @param {string} sample
+   * @param {Content} content
    * @param {number} direction
-   * @param {number} index
-   * @param {boolean} isVolume
+   * @param {number} place
    * @returns {Promise<PlanePicture>}
    */
-  picture(sample, direction, index, isVolume) {
-    return this.once(`picture ${direction} ${index} ${sample}`, async () => {
-      const answer = await this.ask(`plane/${direction}/${index}?${new URLSearchParams({ sample })}`);
-      const made = await pictureOf(await answer.blob(), isVolume);
+  picture(content, direction, place) {
+    const sample = content.key[0];
+    return this.once(`picture ${direction} ${place} ${sample}`, async () => {
+      const answer = await this.request(`plane/${direction}/${place}?${new URLSearchParams({ sample })}`);
+      const made = await pictureOf(await answer.blob(), content.kind === "volume");
       return { value: made, bytes: 4 * made.size[0] * made.size[1] };
     });
   }
 
   /**
    * Load the masks of several layers in one plane; cached ones are not requested again.
-   * @param {string} place  the key of the place, encoded for a URL
-   * @param {number} direction @param {number} index @param {string[]} names @param {[number, number]} size
-   * @returns {Promise<Map<string, Objects>>}
+   * @param {Content} content @param {number} direction @param {number} place @param {string[]} names
+   * @returns {Promise<Map<string, Outlines>>}
    */
-  async layers(place, direction, index, names, size) {
-    const nameOf = (/** @type {string} */ name) => `layer ${direction} ${index} ${name} ${place}`;
-    /** @type {Map<string, Objects>} cached layers, kept here because new ones may evict them */
+  async layers(content, direction, place, names) {
+    const key = queryOf(content.key);
+    const nameOf = (/** @type {string} */ name) => `layer ${direction} ${place} ${name} ${key}`;
+    /** @type {Map<string, Outlines>} cached layers, kept here because new ones may evict them */
     const found = new Map();
     for (const name of names) {
       const there = this.get(nameOf(name));
@@ -58,11 +61,11 @@ export class Store {
     }
     const lacking = names.filter((name) => !found.has(name));
     if (!lacking.length) return found;
-    const address = `layers/${direction}/${index}?${place}&names=${lacking.join(",")}`;
-    /** @type {Map<string, Objects>} */
+    const address = `layers/${direction}/${place}?${key}&names=${lacking.join(",")}`;
+    /** @type {Map<string, Outlines>} */
     const come = await this.once(address, async () => {
-      const told = await (await this.ask(address)).json();
-      const made = lacking.map((name) => /** @type {[string, {value: Objects, bytes: number}]} */ ([name, decoded(told[name], size)]));
+      const answer = await (await this.request(address)).json();
+      const made = lacking.map((name) => /** @type {[string, {value: Outlines, bytes: number}]} */ ([name, decoded(answer[name])]));
       for (const [name, layer] of made) this.keep(nameOf(name), layer);
       return { value: new Map(made.map(([name, { value }]) => [name, value])), bytes: 0 };
     });
@@ -70,12 +73,12 @@ export class Store {
   }
 
   /**
-   * Drop the cached masks of a place after a replay.
-   * @param {string} place
+   * Drop the cached masks of a dialogue after a replay.
+   * @param {string} key  of the dialogue, encoded for a URL
    */
-  forget(place) {
+  forget(key) {
     for (const [name, { bytes }] of this.kept) {
-      if (name.endsWith(` ${place}`)) {
+      if (name.endsWith(` ${key}`)) {
         this.kept.delete(name);
         this.bytes -= bytes;
       }
@@ -84,10 +87,10 @@ export class Store {
 
   /**
    * Prefetch what is likely to be shown next; replaces the earlier prefetch queue.
-   * @param {(() => Promise<any>)[]} wanted
+   * @param {(() => Promise<any>)[]} loads
    */
-  askAhead(wanted) {
-    this.ahead = wanted;
+  prefetch(loads) {
+    this.ahead = loads;
     this.goOn();
   }
 
@@ -108,16 +111,16 @@ export class Store {
    * @param {string} path
    * @param {RequestInit} [options]
    */
-  async ask(path, options) {
+  async request(path, options) {
     let answer;
     try {
       answer = await fetch(`${this.address}/${path}`, options);
     } catch {
-      throw new Error("segarena look does not answer any more; start it again.");
+      throw new Error("`segarena look` has stopped; start it again.");
     }
     if (answer.ok) return answer;
-    const told = await answer.json().catch(() => null);
-    throw new Error(told?.message ?? `this cannot be shown (${answer.status}).`);
+    const body = await answer.json().catch(() => null);
+    throw new Error(body?.message ?? `this cannot be shown (${answer.status}).`);
   }
 
   /**
@@ -165,13 +168,14 @@ export class Store {
 }
 
 /**
- * @param {Record<string, number[]>} layer
- * @param {[number, number]} size
- * @returns {{value: Objects, bytes: number}}
+ * @param {Record<string, string> | undefined} layer
+ * @returns {{value: Outlines, bytes: number}}
  */
-function decoded(layer, size) {
-  const objects = Object.entries(layer ?? {}).map(([number, counts]) => /** @type {[number, Uint8Array]} */ ([Number(number), decode(counts, size)]));
-  return { value: new Map(objects), bytes: 100 + objects.length * size[0] * size[1] };
+function decoded(layer) {
+  const value = outlinesOf(layer ?? {});
+  let bytes = 100;
+  for (const data of value.values()) bytes += BYTES_PER_CHARACTER * data.length;
+  return { value, bytes };
 }
 
 /**
@@ -183,10 +187,7 @@ async function pictureOf(blob, isVolume) {
   const bitmap = await createImageBitmap(blob, { colorSpaceConversion: "none", premultiplyAlpha: "none" });
   const { width, height } = bitmap;
   if (!isVolume) return { bitmap, bits: null, size: [height, width] };
-  const canvas = document.createElement("canvas");
-  Object.assign(canvas, { width, height });
-  const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", { willReadFrequently: true }));
-  context.drawImage(bitmap, 0, 0);
+  const bits = bitsIn(pixelsOf(bitmap, width, height), 2);
   bitmap.close();
-  return { bitmap: null, bits: bitsIn(context.getImageData(0, 0, width, height).data), size: [height, width] };
+  return { bitmap: null, bits, size: [height, width] };
 }

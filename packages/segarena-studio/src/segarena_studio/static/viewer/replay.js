@@ -1,64 +1,72 @@
-// Replay a dialogue whose masks were not saved, to show the answers of every round.
+// Replay a dialogue whose answers were not stored, to show those of every round.
 
-import { addressOf } from "./sample-info.js";
+import { queryOf } from "./sample-info.js";
 
-/** @typedef {import("./viewer.js").Viewer} Viewer */
-/** @typedef {import("./sample-info.js").Place} Place */
-/** @typedef {import("./dialogue.js").Dialogue} Dialogue */
+/** @typedef {import("./look-viewer.js").LookViewer} LookViewer */
+/** @typedef {import("../../../reports/viewer/content.js").Content} Content */
+/** @typedef {import("../../../reports/viewer/content.js").Dialogue} Dialogue */
 
-const ASK_AGAIN_MS = 400;
+const POLL_MS = 400;
 
-export class Again {
-  /** @param {Viewer} viewer */
+export class Replays {
+  /** @param {LookViewer} viewer */
   constructor(viewer) {
     this.viewer = viewer;
     /** @type {Set<Dialogue>} dialogues whose replay is running */
-    this.holding = new Set();
+    this.running = new Set();
   }
 
-  /** @param {Dialogue} dialogue */
-  isHolding(dialogue) {
-    return this.holding.has(dialogue);
+  /**
+   * Return the button that starts the replay of a dialogue.
+   * @param {Dialogue} dialogue
+   */
+  button(dialogue) {
+    const isRunning = this.running.has(dialogue);
+    const button = Object.assign(document.createElement("button"), { type: "button", disabled: isRunning });
+    button.textContent = isRunning ? "Replaying …" : "Replay";
+    button.title = `Send the recorded prompts to ${dialogue.label} again to see its answer after every round`;
+    button.addEventListener("click", () => void this.replay(dialogue));
+    return button;
   }
 
   /**
    * Replay a dialogue; this takes about as long as the original. Do not disturb a user who has
-   * moved on to another place.
+   * moved on.
    * @param {Dialogue} dialogue
    */
-  async hold(dialogue) {
+  async replay(dialogue) {
     const { viewer } = this;
-    const place = /** @type {Place} */ (viewer.place);
-    this.holding.add(dialogue);
-    viewer.words.tell(place);
+    const content = /** @type {Content} */ (viewer.content);
+    this.running.add(dialogue);
+    viewer.refresh([]);
     try {
-      const told = await this.heldOf(place, dialogue);
-      viewer.store.forget(addressOf(place.key));
-      if (viewer.place !== place) return;
-      await viewer.load(place.key, viewer.round);
-      viewer.words.tellNotes([...(viewer.place?.notes ?? []), `${dialogue.label}: ${told}`]);
+      const outcome = await this.outcomeOf(content, dialogue);
+      viewer.store.forget(queryOf(content.key));
+      if (viewer.content !== content) return;
+      await viewer.load(content.key, viewer.round);
+      viewer.text.showNotes([...(viewer.content?.notes ?? []), `${dialogue.label}: ${outcome}`]);
     } catch (error) {
-      if (viewer.place === place) viewer.words.tellNotes([error instanceof Error ? error.message : String(error)]);
+      if (viewer.content === content) viewer.text.showNotes([error instanceof Error ? error.message : String(error)]);
     } finally {
-      this.holding.delete(dialogue);
-      if (viewer.place === place) viewer.words.tell(place);
+      this.running.delete(dialogue);
+      if (viewer.content === content) viewer.refresh([]);
     }
   }
 
   /**
    * Poll until the replay has finished; return its outcome.
-   * @param {Place} place
+   * @param {Content} content
    * @param {Dialogue} dialogue
    * @returns {Promise<string>}
    */
-  async heldOf(place, dialogue) {
+  async outcomeOf(content, dialogue) {
     const { root, store } = this.viewer;
-    const body = JSON.stringify({ run: dialogue.number, key: place.key });
+    const body = JSON.stringify({ run: dialogue.number, key: content.key });
     const headers = { "content-type": "application/json", "x-form-key": root.dataset.key ?? "" };
     for (;;) {
-      const { told } = await (await store.ask("again", { method: "POST", body, headers })).json();
-      if (told !== null) return told;
-      await new Promise((done) => setTimeout(done, ASK_AGAIN_MS));
+      const { outcome } = await (await store.request("replay", { method: "POST", body, headers })).json();
+      if (outcome !== null) return outcome;
+      await new Promise((done) => setTimeout(done, POLL_MS));
     }
   }
 }

@@ -1,31 +1,27 @@
-// A place in the viewer, in the server's JSON format: a sample, or a dialogue about one of its
-// targets.
+// A sample or dialogue within the filtered list of its collection, in the server's JSON format.
 
-/** @typedef {[string, string, string, number]} Key  sample, target, user, repeat */
+/** @typedef {import("../../../reports/viewer/content.js").Key} Key */
 
 /**
- * @typedef {object} Place
- * @property {Key} key
- * @property {string} kind  "image", "volume" or "video"
- * @property {import("./plane-geometry.js").Plane[]} planes  of each direction
- * @property {import("./window-level.js").Levels | null} levels  grey levels, for volumes only
- * @property {{number: number, id: string, label: string}[]} objects
- * @property {boolean} has_ignored
- * @property {import("./dialogue.js").Dialogue[]} dialogues  one per run
- * @property {string[]} notes
+ * @typedef {object} Position  position in the list; the row is null for a key that is not in it
+ * @property {number | null} row
+ * @property {number} count
+ * @property {Key | null} previous
+ * @property {Key | null} next
  */
 
 /**
- * @typedef {object} Shown  a place within the filtered list; null with a problem
- * @property {{row: number | null, count: number, previous: Key | null, next: Key | null}} around
- * @property {Place | null} place
+ * @typedef {object} Answer  content to show, or the problem that prevents it
+ * @property {Position} around
+ * @property {import("../../../reports/viewer/content.js").Content | null} content
  * @property {string} problem
+ * @property {string} user_words  prompts of the user in words; "" if unknown
  */
 
 /**
- * Encode the key of a place for a URL.
+ * Encode a key for a URL.
  * @param {Key} key
  */
-export function addressOf([sample, target, user, repeat]) {
+export function queryOf([sample, target, user, repeat]) {
   return new URLSearchParams({ sample, target, user, repeat: String(repeat) }).toString();
 }

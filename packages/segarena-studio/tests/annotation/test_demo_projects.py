@@ -1,4 +1,4 @@
-"""The example has photographs to annotate and drawings in every state; a folder becomes a project."""
+"""The demo has photographs to annotate and drawings in every state; a folder becomes a project."""
 
 from collections import Counter
 
@@ -8,14 +8,14 @@ from sqlalchemy import select
 from segarena.systems.scenes.checks.consensus import check_set
 from segarena.systems.scenes.files import read_scenes
 from segarena_studio.annotation.agreement import agreement_table, find_pending_pairs, read_agreement
-from segarena_studio.annotation.example_projects import DRAWN, PHOTOGRAPHS, TO_DRAW, create_example
+from segarena_studio.annotation.demo_projects import DRAWN, PHOTOGRAPHS, TO_DRAW, create_projects
 from segarena_studio.annotation.picture_import import sync_folder
 from segarena_studio.annotation.project_export import ExportOptions, export_project
 from segarena_studio.orm_models import Picture, Project, Task
 
 
-def test_the_example_has_drawings_in_every_state_which_agree_as_far_as_they_should(site, tmp_path):
-    create_example(site, someone(site, "Lea"))
+def test_the_demo_has_drawings_in_every_state_which_agree_as_far_as_they_should(site, tmp_path):
+    create_projects(site, someone(site, "Lea"))
     with site.database.reading() as session:
         projects = {project.name: project for project in session.scalars(select(Project))}
         assert {DRAWN, TO_DRAW} <= set(projects)

@@ -53,7 +53,7 @@ def read_adapters(folder: Path = HERE) -> dict[str, dict[str, Any]]:
 def table(adapters: dict[str, dict[str, Any]]) -> str:
     """Return the table of all adapters as Markdown."""
     lines = [
-        "| model | judged by | published figures | environment | really ran |",
+        "| model | evaluated on | published figures | environment | test run |",
         "| --- | --- | --- | --- | --- |",
     ]
     for name, facts in adapters.items():
@@ -103,7 +103,7 @@ def page(name: str, facts: dict[str, Any]) -> str:
 def did_not_run(failed: dict[str, Any]) -> list[str]:
     """Return what was tried, in paragraphs."""
     return [
-        "## It did not run",
+        "## Failed test run",
         f"{failed['on']}: {failed['tried'].strip()}",
         f"```text\n{failed['error'].strip()}\n```",
     ]
@@ -119,10 +119,10 @@ def did_run(name: str, facts: dict[str, Any]) -> list[str]:
         f"envs/{name}/bin/python -m pip install -r adapters/environments/{ran['lock']}",
         f"git clone {facts['repository']} {checkout}",
         f"git -C {checkout} checkout {facts['commit'][:10]}",
-        f"segarena worker new adapter --folder adapters/{name}  # leaves it as it is, adds segarena_worker.py",
+        f"segarena worker new adapter --folder adapters/{name}  # keeps the adapter, adds segarena_worker.py",
     ]
     return [
-        "## It ran",
+        "## Test run",
         f"{ran['on']}, segarena at `{ran['segarena']}`, Python {ran['python']}, torch {ran['torch']}, "
         f"{ran['machine']}, {ran['weights']}: {counted(ran)}, none failed.",
         "```console\n" + "\n".join([*setup, ran["command"].strip()]) + "\n```",

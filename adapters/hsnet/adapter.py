@@ -6,6 +6,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 import torch
+from PIL import Image
 from segarena_worker import serve
 
 MEAN, SPREAD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
@@ -52,10 +53,12 @@ class Model:
 
     def encode(self, sample):
         """Return the image, resized and normalized: (1, 3, 400, 400); and its shape."""
-        small = cv2.resize(
-            sample.image, (self.side_px, self.side_px), interpolation=cv2.INTER_LINEAR
+        # Pillow averages over all pixels when it makes an image smaller, as the published code does.
+        small = Image.fromarray(np.ascontiguousarray(sample.image)).resize(
+            (self.side_px, self.side_px), Image.BILINEAR
         )
-        image = torch.from_numpy((small / 255.0 - MEAN) / SPREAD).float().permute(2, 0, 1)[None]
+        pixels = np.asarray(small) / 255.0
+        image = torch.from_numpy((pixels - MEAN) / SPREAD).float().permute(2, 0, 1)[None]
         return {"image": image.to(self.device), "shape": sample.shape}
 
     def predict(self, query, dialogues):

@@ -70,7 +70,7 @@ class Model:
             return [self.answer(encoded, dialogue) for dialogue in dialogues]
 
     def answer(self, encoded, dialogue):
-        """Return the labels, and the frame that is asked for next, if any."""
+        """Return the labels, and the frame in which the next prompts are requested, if any."""
         from inference_core import InferenceCore
 
         objects = max(prompt.object_id for prompt in dialogue.prompts)

@@ -49,11 +49,12 @@ class Model:
     def encode(self, sample):
         """Return the image, resized, padded and normalized, with its shape before and after resizing."""
         height, width = (
-            int(side * self.side_px / max(sample.shape)) // 8 * 8 for side in sample.shape
+            int(side * (self.side_px / max(sample.shape))) // 8 * 8 for side in sample.shape
         )
         square = np.zeros((self.side_px, self.side_px, 3))
+        # As floats, because integers would be rounded after the interpolation.
         square[:height, :width] = cv2.resize(
-            sample.image, (width, height), interpolation=cv2.INTER_LINEAR
+            sample.image.astype(np.float32), (width, height), interpolation=cv2.INTER_LINEAR
         )
         image = torch.from_numpy((square / 255 - MEAN) / SPREAD).float().permute(2, 0, 1)[None]
         return {"image": image.to(self.device), "shape": sample.shape, "size": (height, width)}

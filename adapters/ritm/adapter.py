@@ -14,8 +14,8 @@ class Model:
     Args:
         repository: a checkout of the published code; from this file's folder, if relative.
         weights: a published checkpoint, which names its own network; random ones of HRNet-18 without.
-        trust_pickle: read the checkpoint whatever is in it, which may run any code; published ones hold floats beside
-            the tensors, which torch before 2.0 reads no other way.
+        trust_pickle: read any checkpoint, which may execute code; published ones also contain floats, which torch
+            before 2.0 cannot read otherwise.
         zoom_px: the longer side of the window; 600 for DAVIS in the published evaluation.
         threshold: of the probability.
         device: "cpu" or "cuda:0".

@@ -4,9 +4,9 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
-import cv2
 import numpy as np
 import torch
+from PIL import Image
 from segarena_worker import serve
 
 MEAN, SPREAD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
@@ -54,10 +54,12 @@ class Model:
 
     def encode(self, sample):
         """Return the image, resized and normalized: (1, 3, 481, 481); and its shape."""
-        small = cv2.resize(
-            sample.image, (self.side_px, self.side_px), interpolation=cv2.INTER_LINEAR
+        # Pillow averages over all pixels when it makes an image smaller, as the published code does.
+        small = Image.fromarray(np.ascontiguousarray(sample.image)).resize(
+            (self.side_px, self.side_px), Image.BILINEAR
         )
-        image = torch.from_numpy((small / 255.0 - MEAN) / SPREAD).float().permute(2, 0, 1)[None]
+        pixels = np.asarray(small) / 255.0
+        image = torch.from_numpy((pixels - MEAN) / SPREAD).float().permute(2, 0, 1)[None]
         return {"image": image.to(self.device), "shape": sample.shape}
 
     def predict(self, query, dialogues):
@@ -68,14 +70,17 @@ class Model:
     def answer(self, query, dialogue):
         """Return the mask in the shape of the query."""
         example = next(prompt for prompt in dialogue.prompts if prompt.kind == "support")
-        small = cv2.resize(
-            example.mask.astype(np.float32), (self.side_px,) * 2, interpolation=cv2.INTER_NEAREST
-        )
-        mask = torch.from_numpy(small)[None, None].to(self.device)
+        mask = self.drawn(example.mask).to(self.device)
         torch.manual_seed(0)
         logits = self.network(query["image"], example.encoded["image"], mask)[-1]
         large = torch.nn.functional.interpolate(logits, size=tuple(query["shape"]), mode="bilinear")
         return (large.argmax(dim=1) == 1)[0].cpu().numpy()
+
+    def drawn(self, mask):
+        """Return an example's mask (1, 1, 481, 481), resized by Pillow, whose nearest pixel is not that of OpenCV."""
+        whole = Image.fromarray(mask.astype(np.float32))
+        small = whole.resize((self.side_px, self.side_px), Image.NEAREST)
+        return torch.from_numpy(np.array(small))[None, None]
 
 
 if __name__ == "__main__":

@@ -48,13 +48,19 @@ class Model:
         order, flips = axes_of(sample.affine)
         voxels = np.flip(np.asarray(sample.voxels, dtype=np.float32).transpose(order), flips).copy()
         spacing = np.array([sample.spacing_mm[axis] for axis in order])
-        shape = [
-            max(1, int(side)) for side in np.round(np.array(voxels.shape) * spacing / self.voxel_mm)
-        ]
-        small = interpolate(torch.from_numpy(voxels)[None, None], size=shape, mode="trilinear")[
-            0, 0
-        ]
-        return {"voxels": small, "shape": voxels.shape, "order": order, "flips": flips, "cubes": {}}
+        # The number of whole voxels that fit, around the same centre, as the published resampling has.
+        fitting = np.floor(np.array(voxels.shape) * spacing / self.voxel_mm + 1e-9).astype(int)
+        step = self.voxel_mm / spacing
+        shape = np.where(np.array(voxels.shape) == 1, 1, np.maximum(fitting, 1))
+        small = resampled(voxels, shape, step)
+        return {
+            "voxels": torch.from_numpy(small),
+            "shape": voxels.shape,
+            "order": order,
+            "flips": flips,
+            "step": step,
+            "cubes": {},
+        }
 
     def predict(self, encoded, dialogues):
         """Answer each dialogue with its mask; the low-resolution logits go into the next round."""
@@ -66,9 +72,9 @@ class Model:
         places = np.array([click.position for click in dialogue.clicks])[:, list(encoded["order"])]
         for axis in encoded["flips"]:
             places[:, axis] = encoded["shape"][axis] - 1 - places[:, axis]
-        places = (places + 0.5) * np.array(encoded["voxels"].shape) / np.array(
-            encoded["shape"]
-        ) - 0.5
+        centre = (np.array(encoded["shape"]) - 1) / 2
+        small_centre = (np.array(encoded["voxels"].shape) - 1) / 2
+        places = (places - centre) / encoded["step"] + small_centre
         labels = np.array([int(click.is_positive) for click in dialogue.clicks])
         opened = sum(prompt.kind == "click" for prompt in dialogue.rounds[0])
         start = np.round(places[:opened][labels[:opened] == 1].mean(axis=0)).astype(int) - SIDE // 2
@@ -79,10 +85,7 @@ class Model:
         whole = torch.full(encoded["voxels"].shape, -1e3)
         inside, of_cube = overlap(start, whole.shape)
         whole[inside] = cube[of_cube]
-        large = (
-            interpolate(whole[None, None], size=encoded["shape"], mode="trilinear")[0, 0].numpy()
-            > 0
-        )
+        large = resampled(whole.numpy(), encoded["shape"], 1 / encoded["step"]) > 0
         return np.flip(large, encoded["flips"]).transpose(
             np.argsort(encoded["order"])
         ), logits.cpu().numpy()
@@ -127,6 +130,24 @@ def axes_of(affine):
         return (2, 1, 0), ()
     order = tuple(int(axis) for axis in np.abs(affine[:3, :3]).argmax(axis=1))
     return order, tuple(world for world, axis in enumerate(order) if affine[world, axis] < 0)
+
+
+def resampled(voxels, shape, step):
+    """Return a volume of another shape around the same centre, interpolated linearly, one axis after another.
+
+    `step` is the distance between its voxels along each axis, in voxels of the given volume.
+    """
+    for axis, (count, distance) in enumerate(zip(shape, step)):
+        last = voxels.shape[axis] - 1
+        places = last / 2 + (np.arange(count) - (count - 1) / 2) * distance
+        places = places.clip(0, last)
+        below = np.floor(places).astype(int)
+        weight_shape = [1, 1, 1]
+        weight_shape[axis] = -1
+        weights = (places - below).astype(np.float32).reshape(weight_shape)
+        above = np.minimum(below + 1, last)
+        voxels = voxels.take(below, axis) * (1 - weights) + voxels.take(above, axis) * weights
+    return voxels
 
 
 def overlap(start, shape):

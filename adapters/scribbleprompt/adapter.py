@@ -10,7 +10,7 @@ from segarena_worker import serve
 
 
 class Model:
-    """ScribblePrompt-UNet on grey pictures of 128 px; prompts are drawn into channels beside the image.
+    """ScribblePrompt-UNet on grey pictures of 128 px; prompts are drawn into additional channels.
 
     Args:
         repository: a checkout of the published code; from this file's folder, if relative.

@@ -13,8 +13,8 @@ class Model:
     Args:
         repository: a checkout of the published code; from this file's folder, if relative.
         weights: a published checkpoint; random ones without.
-        trust_pickle: read the checkpoint whatever is in it, which may run any code; published ones hold floats beside
-            the tensors, which torch before 2.0 reads no other way.
+        trust_pickle: read any checkpoint, which may execute code; published ones also contain floats, which torch
+            before 2.0 cannot read otherwise.
         side_px: of the square that images are resized to; 1024 in the published evaluation.
         threshold: of the probability.
         device: "cpu" or "cuda:0".

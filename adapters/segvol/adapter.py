@@ -60,24 +60,46 @@ class Model:
         self.network = self.network.to(device).eval()
 
     def encode(self, sample):
-        """Return intensities between 0 and 1 as published, clipped to what lies above the volume's mean."""
-        voxels = np.asarray(sample.voxels, dtype=np.float32)
+        """Return intensities between 0 and 1 as published, clipped to what lies above the volume's mean.
+
+        The axes run superior, anterior and right. The volume is padded to the window, then cropped to
+        its positive values.
+        """
+        order, flips = axes_of(sample.affine)
+        voxels = np.asarray(sample.voxels, dtype=np.float32).transpose(order)
+        voxels = np.flip(voxels, flips)
         above = voxels[voxels > voxels.mean()]
         low, high = (
             np.percentile(above, (0.05, 99.95)) if above.size else (voxels.min(), voxels.max())
         )
         clipped = np.clip(voxels, low, high) - low
-        volume = torch.from_numpy(clipped / max(float(high - low), 1e-8))[None, None].to(
-            self.device
-        )
-        return {"volume": volume, "small": interpolate(volume, size=WINDOW, mode="nearest-exact")}
+        values, start = foreground_of(clipped / max(float(high - low), 1e-8))
+        volume = torch.from_numpy(values)[None, None].to(self.device)
+        return {
+            "volume": volume,
+            "small": interpolate(volume, size=WINDOW, mode="nearest-exact"),
+            "shape": voxels.shape,
+            "start": start,
+            "order": order,
+            "flips": flips,
+        }
 
     def predict(self, encoded, dialogues):
         """Answer each dialogue with its mask."""
         with torch.no_grad():
-            return [
-                self.answer(encoded["volume"], encoded["small"], dialogue) for dialogue in dialogues
-            ]
+            return [self.in_sample(encoded, dialogue) for dialogue in dialogues]
+
+    def in_sample(self, encoded, dialogue):
+        """Return the mask in the sample's own order and shape."""
+        found = self.answer(encoded["volume"], encoded["small"], placed(encoded, dialogue))
+        whole = np.zeros(encoded["shape"], dtype=np.bool_)
+        start = encoded["start"]
+        low = np.maximum(start, 0)
+        high = np.minimum(start + np.array(found.shape), whole.shape)
+        inside = tuple(slice(a, b) for a, b in zip(low, high))
+        of_found = tuple(slice(a, b) for a, b in zip(low - start, high - start))
+        whole[inside] = found[of_found]
+        return np.flip(whole, encoded["flips"]).transpose(np.argsort(encoded["order"]))
 
     def answer(self, volume, small, dialogue):
         """Return the mask: what the small volume shows, replaced by what a close look shows."""
@@ -132,6 +154,52 @@ class Model:
             use_point=box is None,
         )
         return found_logits[0, 0]
+
+
+def axes_of(affine):
+    """Return which axes of a volume run superior, anterior and right, and which of these run the other way."""
+    if affine is None:
+        return (0, 1, 2), ()
+    order = tuple(int(axis) for axis in np.abs(affine[:3, :3]).argmax(axis=1))[::-1]
+    return order, tuple(axis for axis in range(3) if affine[2 - axis, order[axis]] < 0)
+
+
+def foreground_of(values):
+    """Return a volume padded to the window and cropped to its positive values, and where it begins in the volume."""
+    missing = np.maximum(np.array(WINDOW) - values.shape, 0)
+    before = missing // 2
+    padded = np.pad(values, list(zip(before, missing - before)), mode="constant")
+    places = np.argwhere(padded > 0)
+    if not len(places):
+        return padded, -before
+    low, high = places.min(axis=0), places.max(axis=0) + 1
+    cropped = padded[tuple(slice(a, b) for a, b in zip(low, high))]
+    return np.ascontiguousarray(cropped), low - before
+
+
+def placed(encoded, dialogue):
+    """Return a dialogue whose prompts are in the cropped volume."""
+    shape, order = np.array(encoded["shape"]), list(encoded["order"])
+    limit = np.array(encoded["volume"].shape[2:])
+
+    def moved(position, last):
+        place = np.array(position)[order]
+        for axis in encoded["flips"]:
+            place[axis] = shape[axis] - last - place[axis]
+        return place - encoded["start"]
+
+    boxes = []
+    for prompt in dialogue.prompts:
+        if prompt.kind == "box":
+            corners = np.stack([moved(prompt.start, 0), moved(prompt.stop, 0)])
+            start, stop = corners.min(axis=0), corners.max(axis=0)
+            start = start.clip(0, limit - 1)
+            boxes.append(Namespace(kind="box", start=start, stop=stop.clip(start + 1, limit)))
+    clicks = [
+        Namespace(position=moved(each.position, 1).clip(0, limit - 1), is_positive=each.is_positive)
+        for each in dialogue.clicks
+    ]
+    return Namespace(prompts=boxes, clicks=clicks)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
-"""What a board of 500 runs costs: made from real records, built, and loaded in a browser.
+"""Cost of a board of 500 runs: create the runs from real records, build the board, load it in a browser.
 
-One real run on the demo photographs is held; from its records come 500 run folders of 100 photographs each, with other
-skill and other luck on every target. Bars, of the time that a processor worked, which other work on the machine does
-not change: the page is ready within a second, and the site is built within two minutes.
+One real run on the demo photographs provides the records for 500 synthetic run folders of 100
+photographs each, with different quality and different noise on every target. Limits, in processor
+time, which other work on the machine does not change: the page is ready within a second, and the
+site is built within two minutes.
 
 Run: python benches/boards.py [--runs 500] [--out FOLDER]   (FOLDER keeps runs and site)
 """
@@ -38,13 +39,13 @@ from segarena.work.ledger import Ledger
 Result = TypeVar("Result")
 
 COPIES = 10
-"""Photographs made of each photograph."""
+"""Number of copies of each photograph."""
 
 READY_MS, BUILT_S = 1000, 120
 
 
 def first_of(path: Path, real: RunFolder) -> RunFolder:
-    """Write a run folder with the records of a real run, each photograph of it `COPIES` times."""
+    """Write a run folder with the records of a real run, with `COPIES` copies of each photograph."""
     samples = tuple(f"{name} {copy}" for name in real.samples for copy in range(COPIES))
     folder = RunFolder.create(path, configuration(real.config, samples, 0))
     records, timings = real.read("records", without=["prompts"]), real.read("timings")
@@ -68,7 +69,7 @@ def first_of(path: Path, real: RunFolder) -> RunFolder:
 
 
 def made(path: Path, first: RunFolder, number: int) -> Path:
-    """Write the folder of a run that nobody held: the first one's, lifted or lowered target by target."""
+    """Write the folder of a synthetic run: the values of the first run, raised or lowered target by target."""
     shutil.copytree(first.path, path)
     rng = np.random.default_rng(number)
     (file,) = (path / "records").glob("*.parquet")
@@ -90,7 +91,7 @@ def made(path: Path, first: RunFolder, number: int) -> Path:
 def configuration(
     real: RunConfiguration, samples: tuple[str, ...], number: int
 ) -> RunConfiguration:
-    """Return the configuration of a made run: one of 60 segmenters with an option of its own."""
+    """Return the configuration of a synthetic run: one of 60 segmenters with a unique option."""
     segmenter = replace(real.segmenter, name=f"network-{number % 60:02}", options={"step": number})
     if number == 0:
         segmenter = replace(real.segmenter, name="nothing", options={})
@@ -105,7 +106,7 @@ def configuration(
 
 
 def seconds(label: str, work: Callable[[], Result]) -> tuple[Result, float]:
-    """Do some work, print what it took, and return what it gave and the time that a processor worked."""
+    """Run a function, print its time, and return its result and the processor seconds."""
     wall, worked = time.perf_counter(), time.process_time()
     result = work()
     wall, worked = time.perf_counter() - wall, time.process_time() - worked
@@ -114,7 +115,7 @@ def seconds(label: str, work: Callable[[], Result]) -> tuple[Result, float]:
 
 
 def ready_ms(index: Path) -> list[tuple[int, int]]:
-    """Return what the page took until it was ready in five fresh browsers: ms of its thread, and on the clock."""
+    """Return the median time until the page is ready in five new browsers: ms of main thread and of wall time."""
     from playwright.sync_api import sync_playwright
 
     chromium = next(

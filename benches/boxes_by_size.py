@@ -1,7 +1,7 @@
-"""How far simulated boxes are from people's, by size: `python benches/boxes_by_size.py FOLDER USER...`.
+"""Difference of simulated boxes from people's, by size: `python benches/boxes_by_size.py FOLDER USER...`.
 
-FOLDER is a collection with boxes, as `segarena people import` makes it. With a second one, `--beside FOLDER`, its
-people are held against those of the first as well: what two groups of people come to.
+FOLDER is a collection with boxes, written by `segarena people import`. With a second collection,
+`--beside FOLDER`, its people are also compared with those of the first, as a reference.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def people_of(folder: str) -> tuple[NDArray[np.float64], list[str]]:
-    """Return the features of people's boxes, and the size classes of what they were drawn around."""
+    """Return the features of people's boxes, and the size classes of their objects."""
     given = [
         (box, one.goal)
         for one in Collection.open(folder).only(kind="box")
@@ -77,7 +77,7 @@ def beside(
     classes: Sequence[str],
     seed: int,
 ) -> list[SizeTest]:
-    """Return the tests of people against people: as many of each, drawn, in each size class."""
+    """Return the tests between two groups of people, with equally many random boxes of each in each size class."""
     rng = np.random.default_rng(seed)
     pairs: list[tuple[NDArray[np.float64], NDArray[np.float64], str]] = []
     for name in dict.fromkeys(classes):

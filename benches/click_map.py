@@ -1,4 +1,4 @@
-"""How much faster a click map is than the plain way: blur the whole frame, smooth the whole mask.
+"""Speed of a click map, compared with a baseline that blurs the whole frame and smooths the whole mask.
 
 Run: python benches/click_map.py
 """

@@ -1,12 +1,13 @@
-"""The click network's maps of 8 errors of one image, in one call and one by one, the published way.
+"""Click maps of 8 errors of one image, in one call and in single calls as published.
 
     python benches/click_network.py [--size b]
 
-On a CPU the call for all makes the same passes of the network as one by one, with the same inputs, so that whatever
-lies between the two is the machine's: which way comes first changes from turn to turn, and of four turns the quickest
-counts.
+On a CPU the batched call makes the same network passes with the same inputs as the single calls, so
+any difference is noise of the machine. The order of the two alternates, and the fastest of four
+repetitions counts.
 
-Bar: the call for all is not slower (at most 1.05 of the time). Random weights; seconds of this process's CPU.
+Limit: the batched call takes at most 1.05 of the time of single calls. Random weights; CPU seconds
+of this process.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ BAR = 1.05
 
 
 def main() -> None:
-    """Measure both in turn; exit 1 when the bar is missed."""
+    """Measure both in alternation; exit with 1 if the limit is missed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -51,7 +52,7 @@ def main() -> None:
     whole(image, target, errors[0])
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     for turn in range(TURNS):
-        # What has no bar is measured once.
+        # What has no limit is measured once.
         for name, way in list(ways.items())[: 2 if turn else 3][:: -1 if turn % 2 else 1]:
             started = time.process_time()
             way()
@@ -60,7 +61,7 @@ def main() -> None:
     for name, least in quickest.items():
         print(f"{name:22} {least:6.2f} s   {least / quickest['one by one']:.2f}")
     held = quickest["one call"] <= BAR * quickest["one by one"]
-    print("bar held" if held else f"the bar of {BAR} was missed")
+    print("limit met" if held else f"the limit of {BAR} was missed")
     raise SystemExit(not held)
 
 

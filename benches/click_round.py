@@ -1,14 +1,16 @@
-"""One round of a click benchmark, ours against the plain way: next click, IoU, boundary IoU.
+"""One round of a click benchmark compared with a baseline: next click, IoU, boundary IoU.
 
     python benches/click_round.py [--repeats 15] [--quick]
 
-The plain way is what published click benchmarks do: two exact distance transforms of the padded full frame, counts on
-the full frame, and two boundary bands on the full frame. Ours gets a fresh `Comparison` in every repeat; only what
-depends on the target alone (its window, area and boundary band) is kept in the `Reference`, as over the rounds of a
-dialogue, and is not part of a round's time. Both take turns in one process, on one thread, and what is counted is the
-time that thread had on a core, so that the ratios of the medians hold on a busy machine too.
+The baseline does what published click benchmarks do: two exact distance transforms of the padded
+full frame, counts on the full frame, and two boundary bands on the full frame. Our code gets a new
+`Comparison` in every repetition. Only values that depend on the target alone (its window, area and
+boundary band) are kept in the `Reference`, as over the rounds of a dialogue, and are not part of a
+round's time. Both alternate in one process, on one thread, and thread CPU time is measured, so that
+the ratios of the medians are valid on a busy machine too.
 
-Bars: at most 0.35 at 480 x 854 when at most a quarter of the image is wrong; at most 1.0 on any input.
+Limits: at most 0.35 at 480 x 854 if at most a quarter of the image is wrong; at most 1.0 on any
+input.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ TYPICAL_BAR, ANY_BAR = 0.35, 1.0
 
 
 def plain_round(prediction, target, ignore, clicked):
-    """Return click, IoU and boundary IoU, every step on the full frame."""
+    """Return click, IoU and boundary IoU, with every step on the full frame."""
     judged = ~ignore
     wrong = (target & ~prediction & judged, ~target & prediction & judged)
     free = np.ones(target.shape, dtype=bool)
@@ -75,14 +77,14 @@ BOUNDARY_IOU = BoundaryIou(empty="nan")
 
 
 def our_round(prediction, reference, clicked):
-    """Return the same, from a fresh comparison."""
+    """Return the same, from a new comparison."""
     comparison = Comparison(prediction, reference)
     click = deepest_error(comparison, clicked)
     return click, IOU(comparison)["iou"], BOUNDARY_IOU(comparison)["boundary_iou"]
 
 
 def smooth(seed, shape, sigma):
-    """Return a smooth random field, between 0 and 1 in rank."""
+    """Return a smooth random field whose ranks are scaled to 0 to 1."""
     noise = (
         np.random.default_rng(seed)
         .standard_normal((shape[0] // 4 + 1, shape[1] // 4 + 1))
@@ -94,7 +96,7 @@ def smooth(seed, shape, sigma):
 
 
 def disc(shape, row, column, radius, stretch=1.0):
-    """Return a filled ellipse; positions and radius as shares of the height and width."""
+    """Return a filled ellipse; positions and radius are fractions of the height and width."""
     rows, columns = np.ogrid[: shape[0], : shape[1]]
     size = radius * shape[0]
     return ((rows - row * shape[0]) / size) ** 2 + (
@@ -186,7 +188,7 @@ def hard_cases(shape) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
 
 
 def ignored_cases(shape) -> Iterator[tuple[str, np.ndarray, np.ndarray, np.ndarray]]:
-    """Yield (name, prediction, target, ignore): a band along the target's outline is not judged."""
+    """Yield (name, prediction, target, ignore): a band along the target's outline is ignored."""
     for name, prediction, target in typical_cases(shape):
         if name in ("thick blob missing", "wide ragged boundary", "specks of 4 pixels, both kinds"):
             thick = np.ones((9, 9), dtype=np.uint8)
@@ -197,7 +199,7 @@ def ignored_cases(shape) -> Iterator[tuple[str, np.ndarray, np.ndarray, np.ndarr
 
 
 def all_cases(quick):
-    """Yield (group, bar, name, prediction, target, ignore)."""
+    """Yield (group, limit, name, prediction, target, ignore)."""
     for name, prediction, target in typical_cases(TYPICAL):
         yield "480 x 854, a quarter wrong at most", TYPICAL_BAR, name, prediction, target, None
     for name, prediction, target, ignore in ignored_cases(TYPICAL):
@@ -238,7 +240,7 @@ def all_cases(quick):
 
 
 def measure(prediction, target, ignore, repeats):
-    """Return median milliseconds of both ways, interleaved, after checking that they agree."""
+    """Return median milliseconds of both, interleaved, after checking that their results agree."""
     reference = Reference(target, ignore)
     judged_out = np.zeros(target.shape, dtype=bool) if ignore is None else ignore
     check(plain_round(prediction, target, judged_out, []), our_round(prediction, reference, []))
@@ -254,7 +256,7 @@ def measure(prediction, target, ignore, repeats):
 
 
 def check(plain, ours):
-    """Raise unless both ways say the same; where float32 breaks a tie, the plain click may be another pixel."""
+    """Raise an error if the results differ. If float32 breaks a tie, the baseline may click another pixel."""
     ((position, is_positive), *plain_values), (click, *our_values) = plain, ours
     if not np.array_equal(plain_values, our_values, equal_nan=True):
         raise SystemExit(f"values differ: {plain_values} and {our_values}")
@@ -263,7 +265,7 @@ def check(plain, ours):
 
 
 def main():
-    """Print the table; exit with 1 when a bar is missed."""
+    """Print the table; exit with 1 if a limit is missed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -279,7 +281,7 @@ def main():
     for case_group, bar, name, prediction, target, ignore in all_cases(options.quick):
         if case_group != group:
             group = case_group
-            print(f"\n{group} (bar {bar})\n{'':44}{'plain ms':>10}{'ours ms':>10}{'ratio':>8}")
+            print(f"\n{group} (limit {bar})\n{'':44}{'plain ms':>10}{'ours ms':>10}{'ratio':>8}")
         repeats = (
             max(5, options.repeats // 3)
             if target.size > 1e6
@@ -292,7 +294,7 @@ def main():
             f"{name:44}{plain_ms:10.3f}{ours_ms:10.3f}{ratio:8.2f}{'  MISSED' if ratio > bar else ''}",
             flush=True,
         )
-    print(f"\n{missed} missed" if missed else "\nall bars held")
+    print(f"\n{missed} missed" if missed else "\nall limits met")
     return 1 if missed else 0
 
 

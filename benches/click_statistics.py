@@ -1,7 +1,7 @@
-"""How long the click statistics take, against a plain implementation of the same definition.
+"""Run time of the click statistics, compared with a plain implementation of the same definition.
 
-Run: python benches/click_statistics.py
-Prints medians in one process and fails when a ratio misses its bar or a value differs by more than 1e-9.
+Run: python benches/click_statistics.py Prints medians of one process, and fails if a ratio misses
+its limit or a value differs by more than 1e-9.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DRAWS, CLICKS, SHAPE = 100, 50, (480, 854)
 
 
 def plain_draw(probability: Any, count: int, rng: np.random.RandomState) -> Any:
-    """Draw as the published code does, from all pixels."""
+    """Sample as the published code does, from all pixels."""
     flat = rng.choice(probability.size, size=count, p=probability.ravel() / probability.sum())
     return np.stack(np.unravel_index(flat, probability.shape), axis=1)
 
@@ -35,7 +35,7 @@ def plain_quadrants(corner: Any, points: Any) -> Any:
 
 
 def plain_one_sided(own: Any, other: Any) -> float:
-    """Return the one-sided D, one corner at a time."""
+    """Return the one-sided D, computed one corner at a time."""
     differences = np.array(
         [plain_quadrants(corner, own) - plain_quadrants(corner, other) for corner in own]
     )
@@ -62,17 +62,17 @@ def median_s(work: Callable[[], Any], runs: int) -> float:
 
 
 def report(name: str, ours_s: float, plain_s: float, bar: float, difference: float) -> bool:
-    """Print one line; tell whether it holds."""
+    """Print one line; return whether the limit is met."""
     passed = ours_s / plain_s <= bar and difference <= 1e-9
     print(
         f"{name:28} {1e3 * ours_s:8.1f} ms  plain {1e3 * plain_s:8.1f} ms  1/{plain_s / ours_s:.0f}"
-        f"  (bar 1/{1 / bar:.0f})  difference {difference:.1e}  {'ok' if passed else 'MISSED'}"
+        f"  (limit 1/{1 / bar:.0f})  difference {difference:.1e}  {'ok' if passed else 'MISSED'}"
     )
     return passed
 
 
 def main() -> int:
-    """Return 0 when every bar holds."""
+    """Return 0 if every limit is met."""
     warnings.simplefilter("ignore")
     rows, columns = np.indices(SHAPE)
     probability = np.exp(-((rows - 200) ** 2 + (columns - 400) ** 2) / (2 * 40.0**2))

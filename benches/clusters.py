@@ -1,10 +1,11 @@
-"""What Ray costs and brings on one machine: a second worker, and thousands of tiny samples.
+"""Cost and gain of Ray on one machine: a second worker, and thousands of tiny samples.
 
     python benches/clusters.py [BSDS500_FOLDER] [--samples 12] [--tiny 2000] [--turns 3]
 
-Bars: two workers on Ray do at least 1.7 times the work of one, on GrabCut over the whole window; 2000 tiny samples take
-at most 15 % longer than by as many workers without Ray. Both on a cluster that is there already; what it takes to start
-one is said too. Turns with and without Ray alternate, and the quickest of each counts.
+Limits: two workers on Ray do at least 1.7 times the work of one, on GrabCut over the whole window;
+2000 tiny samples take at most 15 % longer than with the same number of workers without Ray. Both
+use a running cluster; the time to start one is printed too. Runs with and without Ray alternate,
+and the fastest of each counts.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from segarena.work.cluster.connection import connect_ray
 
 
 def seconds(work: Callable[[Path], object], scratch: Path) -> float:
-    """Return what a run takes that begins in a fresh folder."""
+    """Return the seconds of a run in a new folder."""
     started = time.perf_counter()
     work(scratch / "run")
     took = time.perf_counter() - started
@@ -35,7 +36,7 @@ def seconds(work: Callable[[Path], object], scratch: Path) -> float:
 
 
 def second_worker(dataset: str, limit: int, turns: int, scratch: Path) -> bool:
-    """Print what two workers bring against one."""
+    """Print the speed-up of two workers over one."""
 
     def by(workers: int) -> Callable[[Path], object]:
         return lambda out: segarena.evaluate(
@@ -57,7 +58,7 @@ def second_worker(dataset: str, limit: int, turns: int, scratch: Path) -> bool:
 
 
 def tiny_samples(count: int, turns: int, scratch: Path) -> bool:
-    """Print what Ray adds where samples take milliseconds."""
+    """Print the overhead of Ray for samples that take milliseconds."""
     photographs(scratch / "tiny", count)
 
     def by(workers: int | segarena.Ray) -> Callable[[Path], object]:
@@ -80,7 +81,7 @@ def tiny_samples(count: int, turns: int, scratch: Path) -> bool:
 
 
 def photographs(folder: Path, count: int) -> None:
-    """Write `count` names for one small photograph and its mask."""
+    """Write one small photograph and its mask under `count` names."""
     image = np.random.default_rng(0).integers(0, 255, size=(48, 64, 3), dtype=np.uint8)
     mask = np.zeros((48, 64), dtype=np.uint8)
     mask[10:30, 20:50] = 255
@@ -93,7 +94,7 @@ def photographs(folder: Path, count: int) -> None:
 
 
 def main() -> None:
-    """Measure; exit 1 when a bar is missed."""
+    """Measure; exit with 1 if a limit is missed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -122,7 +123,7 @@ def main() -> None:
     finally:
         shutil.rmtree(scratch)
     print("load after:", " ".join(f"{load:.1f}" for load in os.getloadavg()))
-    print("all bars held" if all(held) else "a bar was missed")
+    print("all limits met" if all(held) else "a limit was missed")
     raise SystemExit(not all(held))
 
 

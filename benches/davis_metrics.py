@@ -1,14 +1,15 @@
-"""J and F of a whole video of 70 frames of 480 x 854 with 3 objects, ours against the plain way.
+"""J and F of a whole video of 70 frames of 480 x 854 with 3 objects, compared with a baseline.
 
     python benches/davis_metrics.py [--repeats 5]
 
-The plain way works on labels of 64 bits and full frames: for every object and frame the contours of both masks, each
-dilated by a disk. Both ways take turns in one process, on one thread; the least of their times counts, on a core
-and on the clock. "First" is the first prediction about a video, which finds the contours of its target; "later" is any
-other.
+The baseline works on 64-bit labels and full frames: for every object and frame it computes the
+contours of both masks and dilates each by a disk. Both alternate in one process, on one thread. The
+smallest CPU time and wall time count. "First" is the first prediction about a video, which includes
+finding the contours of its target; "later" is any other.
 
-Bars, for objects of usual size and for large ones: later predictions at most 1/10 of the plain way on a core, the
-difference exactly 0, and less than 4 bytes for each pixel of the stack at the peak, the target's half included.
+Limits, for objects of usual size and for large ones: later predictions take at most 1/10 of the CPU
+time of the baseline, the difference is exactly 0, and the peak memory is less than 4 bytes for each
+pixel of the stack, including half of the target.
 """
 
 from __future__ import annotations
@@ -89,26 +90,26 @@ def plain(prediction: Any, target: Any) -> tuple[Any, Any]:
 
 
 class Spent(NamedTuple):
-    """Seconds on a core, and on the clock."""
+    """CPU seconds and wall seconds."""
 
     core_s: float
     clock_s: float
 
 
 def timed(work: Callable[[], Any]) -> tuple[Spent, Any]:
-    """Return the time that `work` took, and what it returned."""
+    """Return the time that `work` took, and its result."""
     core, clock = time.process_time(), time.perf_counter()
     value = work()
     return Spent(time.process_time() - core, time.perf_counter() - clock), value
 
 
 def least(times: list[Spent]) -> Spent:
-    """Return the least of both times."""
+    """Return the smallest CPU time and the smallest wall time."""
     return Spent(*map(min, zip(*times, strict=True)))
 
 
 def peak_bytes(prediction: Any, target: Any) -> float:
-    """Return the most memory that judging took, for each pixel of the stack."""
+    """Return the peak memory of the evaluation, for each pixel of the stack."""
     tracemalloc.start()
     JaccardContourMetric().of(ObjectsComparison(prediction, ObjectsReference(target, OBJECTS)))
     peak = tracemalloc.get_traced_memory()[1]
@@ -117,7 +118,7 @@ def peak_bytes(prediction: Any, target: Any) -> float:
 
 
 def measure(name: str, radius_px: tuple[float, float], repeats: int) -> tuple[float, bool, float]:
-    """Print what one kind of video took; return the ratio, whether values are the same, and the bytes per pixel."""
+    """Print the times for one kind of video; return the ratio, whether values are equal, and the bytes per pixel."""
     target = video(radius_px)
     prediction = np.roll(target, (7, 11), axis=(1, 2))
     prediction[:, :, 300:340] = 0
@@ -143,7 +144,7 @@ def measure(name: str, radius_px: tuple[float, float], repeats: int) -> tuple[fl
 
 
 def main() -> int:
-    """Return 0 when every bar holds."""
+    """Return 0 if every limit is met."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repeats", type=int, default=5)
     repeats = parser.parse_args().repeats

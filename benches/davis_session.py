@@ -1,17 +1,18 @@
-"""What a session of the DAVIS Interactive Challenge costs beside the participant's model.
+"""Overhead of a session of the DAVIS Interactive Challenge in addition to the participant's model.
 
     python benches/davis_session.py [--interactions 8]
 
-A video of 70 frames of 480 x 854 with 3 objects, answered with a moved target of 64-bit numbers. The overhead of a
-submission is all that is done in `submit_masks`, `next` and `get_scribbles`: checking, J and F, run lengths, the
-journal on disk, the rows of the report, and the robot. A val-sized run, 720 submissions of 30 sequences, is
-extrapolated: the overhead of each, and for each sequence what writing it as a run takes; reading videos is apart.
+The video has 70 frames of 480 x 854 with 3 objects. The answer is a shifted target as 64-bit
+numbers. The overhead of a submission is everything in `submit_masks`, `next` and `get_scribbles`:
+checking, J and F, run lengths, the journal on disk, the rows of the report, and the robot. A run of
+the size of val, 720 submissions of 30 sequences, is extrapolated from the overhead of each
+submission and the time to write each sequence as a run. Reading videos is not included.
 
-Seconds are those that the process had on a core, so that other work on the machine does not count; what the clock on
-the wall said, with waiting for the disk, is printed beside.
+Seconds are CPU seconds of the process, so that other work on the machine does not count. The wall
+time, which includes waiting for the disk, is printed beside them.
 
-Bars: the median overhead at most 0.4 s; appending a submission's rows to a report of 100 000 rows at most 1.5 times
-what it takes to an empty one.
+Limits: the median overhead is at most 0.4 s; appending a submission's rows to a report of 100 000
+rows takes at most 1.5 times as long as to an empty one.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ SUBMISSIONS, SEQUENCES = 720, 30
 
 
 class OneVideo:
-    """A dataset of one video whose frames nobody looks at."""
+    """A dataset of one video whose frames are never used."""
 
     name = "one-video"
     fingerprint = "one-video"
@@ -61,7 +62,7 @@ class OneVideo:
 
 
 def answers(dataset: OneVideo, interactions: int) -> list[Any]:
-    """Return predictions that get better, of 64-bit numbers as many scripts have them."""
+    """Return predictions that improve, as 64-bit numbers, which many scripts submit."""
     found = []
     for number in range(interactions):
         moved = np.roll(dataset.target, (7, 14 - number), axis=(1, 2))
@@ -73,7 +74,7 @@ def answers(dataset: OneVideo, interactions: int) -> list[Any]:
 def overheads(
     dataset: OneVideo, given: list[Any], folder: Path
 ) -> tuple[list[float], list[float], float, float]:
-    """Return the seconds of each submission with what follows, on a core and on the wall; of the end; of going on."""
+    """Return CPU and wall seconds of each submission with its follow-up, of the end, and of resuming."""
     taken: list[float] = []
     on_wall: list[float] = []
     settings = {"dataset": dataset, "max_nb_interactions": len(given), "folder": folder}
@@ -100,7 +101,7 @@ def overheads(
 
 
 def append_seconds(rows: int, folder: Path) -> float:
-    """Return the median time of adding a submission's rows to a report of so many."""
+    """Return the median time of adding a submission's rows to a report with this many rows."""
     one = {name: ["x" * 64 if kind == pl.String else 1] for name, kind in REPORT_COLUMNS.items()}
     line = pl.DataFrame(one, schema=REPORT_COLUMNS)
     many = pl.concat([line] * rows) if rows else line.clear()
@@ -116,7 +117,7 @@ def append_seconds(rows: int, folder: Path) -> float:
 
 
 def main() -> int:
-    """Return 0 when every bar holds."""
+    """Return 0 if every limit is met."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--interactions", type=int, default=8)
     cv2.setNumThreads(1)

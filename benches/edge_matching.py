@@ -1,8 +1,9 @@
-"""Edge matching, thinning and tables of regions against the plain ways: python benches/edge_matching.py [FOLDER].
+"""Edge matching, thinning and region tables compared with baselines: python benches/edge_matching.py [FOLDER].
 
-FOLDER holds BSDS500; without it, generated label maps of the same size are used. Large blobs are thinned too: smooth
-ones of three sizes, a disc, and a frame that is full; each must take at most 10 ms, the least of five times on a core.
-SciPy's maximum_bipartite_matching, which knows no distances, is not among them: it takes from milliseconds to minutes.
+FOLDER contains BSDS500; without it, generated label maps of the same size are used. Large blobs are
+thinned too: smooth ones of three sizes, a disc, and a full frame. Each must take at most 10 ms, the
+smallest CPU time of five. SciPy's maximum_bipartite_matching ignores distances and is not compared:
+it takes from milliseconds to minutes.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ IMAGES = 10
 
 
 def generated(seed: int) -> list[Drawing]:
-    """Return three annotators' label maps: the same places, moved by a few pixels, some left out."""
+    """Return three annotators' label maps: the same regions, shifted by a few pixels, some omitted."""
     rng = np.random.default_rng(seed)
     places = rng.random((30, 2)) * SHAPE
     grid = np.stack(np.meshgrid(*map(np.arange, SHAPE), indexing="ij"), axis=-1)
@@ -55,7 +56,7 @@ def blobs() -> list[np.ndarray]:
 
 
 def candidate_graph(first: np.ndarray, second: np.ndarray, radius_px: float) -> csr_array:
-    """Return the distances within reach by a k-d tree, as anybody would write it."""
+    """Return the distances within reach by a k-d tree, the straightforward way."""
     trees = [KDTree(np.argwhere(edges)) for edges in (first, second)]
     near = trees[0].sparse_distance_matrix(trees[1], radius_px, output_type="ndarray")
     return csr_array(
@@ -64,7 +65,7 @@ def candidate_graph(first: np.ndarray, second: np.ndarray, radius_px: float) -> 
 
 
 def plain_matching(first: np.ndarray, second: np.ndarray, radius_px: float) -> int:
-    """Return the pairs of one assignment in which every pixel may stay alone at a price."""
+    """Return the pairs of one assignment in which every pixel may stay unmatched at a cost."""
     graph = candidate_graph(first, second, radius_px)
     rows, columns = graph.shape
     alone = csr_array((np.full(rows, 1e7), (np.arange(rows), np.arange(rows))), shape=(rows, rows))
@@ -74,7 +75,7 @@ def plain_matching(first: np.ndarray, second: np.ndarray, radius_px: float) -> i
 
 
 def measure(groups: list[list[Drawing]]) -> dict[str, list[float]]:
-    """Return milliseconds of CPU by what was done; stop when the numbers of pairs differ."""
+    """Return CPU milliseconds by operation; raise an error if the numbers of pairs differ."""
     times: dict[str, list[float]] = {}
 
     def clock(name: str, work: Callable[..., object], *given: object) -> object:
@@ -121,7 +122,7 @@ MATCHERS = {
 
 
 def main(folder: Path | None) -> int:
-    """Print the table and the bars; return 1 when one is missed."""
+    """Print the table and the limits; return 1 if one is missed."""
     if folder is None:
         groups = [generated(seed) for seed in range(IMAGES)]
     else:

@@ -1,20 +1,23 @@
-"""What encoding each image once is worth: `rclicks` on a network of the size of SAM or SAM 2, on the CPU or a GPU.
+"""Gain of encoding each image once: `rclicks` on a network of the size of SAM or SAM 2, on the CPU or a GPU.
 
     python benches/encode_once.py [--images 4] [--rounds 5] [--plain-clicks 2] [--threads 2]
         [--size vit-b | vit-h | sam2-tiny | sam2-large | tiny] [--device cuda] [--dtype bfloat16]
 
-The weights are random, made from a fixed seed and deleted afterwards; what a network costs does not depend on what
-it has learned. Photographs are the demo's, brought to 1024 pixels on the longer side, with two targets each. The run is
-the whole benchmark through `segarena.evaluate`: base user and ten clicking groups, click model by depth, users, metrics
-and files included. The plain loop encodes for every click: the library's forward call with pixels and points, batch of
-1, of which a few clicks are measured and the rest is extrapolated; its users and metrics cost nothing. What is measured
-works in processes of its own, so that each peak of memory is its own.
+The weights are random, generated from a fixed seed and deleted afterwards, because the cost of a
+network does not depend on its training. Photographs are the demo's, scaled to 1024 pixels on the
+longer side, with two targets each. The run is the whole benchmark through `segarena.evaluate`,
+including base user and ten clicking groups, the click model `depth`, metrics and files. The
+baseline loop encodes for every click: the library's forward call with pixels and points, batch of
+1. A few clicks are measured and the rest is extrapolated, without the cost of users and metrics.
+Each part is measured in a separate process, so that the memory peaks are independent.
 
-Bars: one pass of the encoder per image, everywhere. For the default size on the CPU also: at least 20 times as fast as
-the plain loop; what `predict` does around the library's forward calls (prompts in, masks brought to full size) takes at
-most 10 % of them; the peak memory of the whole run is at most 1.3 times that of encoding one image. Elsewhere the same
-is printed without a bar: a tiny network shows only that the script works, and on a GPU batches are as large as the free
-memory allows. Memory is resident memory on the CPU, and what torch had allocated on the device otherwise.
+Limits: one pass of the encoder per image, for all sizes and devices. For the default size on the
+CPU also: at least 20 times as fast as the baseline loop; `predict` spends at most 10 % of the time
+of the library's forward calls outside them (preparing prompts, scaling masks to full size); the
+peak memory of the whole run is at most 1.3 times that of encoding one image. In other cases the
+same figures are printed without a limit: a tiny network shows only that the script works, and on a
+GPU batches are as large as the free memory allows. Memory is resident memory on the CPU, and the
+memory allocated by torch on a GPU.
 """
 
 from __future__ import annotations
@@ -54,9 +57,10 @@ FASTER_BAR, AROUND_BAR, MEMORY_BAR = 20, 0.10, 1.3
 
 
 class Photographs:
-    """Demo photographs in the size that the network sees, with the first two targets of each.
+    """Demo photographs in the input size of the network, with the first two targets of each.
 
-    After the eighth they come again turned and mirrored: up to 64 images that differ in every pixel.
+    From the ninth image on, they are rotated and mirrored: up to 64 images that differ in every
+    pixel.
     """
 
     name = "demo-1024"
@@ -67,7 +71,7 @@ class Photographs:
         self.demo = build("dataset", "demo")
 
     def load(self, sample_id):
-        """Return one photograph, resized and turned."""
+        """Return one photograph, resized and rotated."""
         name, _, way = sample_id.rpartition("-")
         sample = self.demo.load(name)
         scale = LONG_SIDE_PX / max(sample.shape)
@@ -83,18 +87,18 @@ class Photographs:
         )
 
     def check(self):
-        """Return what is wrong: nothing."""
+        """Return no findings."""
         return []
 
 
 def turned(pixels, way):
-    """Return an image turned by a quarter `way` times; mirrored first from the fifth way on."""
+    """Return an image rotated by `way` quarter turns, mirrored first from the fifth on."""
     mirrored = pixels[:, ::-1] if way >= WAYS // 2 else pixels
     return np.ascontiguousarray(np.rot90(mirrored, way % 4))
 
 
 def tiny():
-    """Return the configuration of a SAM that answers at once."""
+    """Return the configuration of a very small SAM."""
     vision = {
         "hidden_size": 32,
         "num_hidden_layers": 2,
@@ -132,7 +136,8 @@ def vit_h():
     return SamConfig(vision_config={**vision, "global_attn_indexes": [7, 15, 23, 31]})
 
 
-# Segmenter, and a function that gives the configuration; the library's own defaults are SAM ViT-B and SAM 2 tiny.
+# Segmenter, and a function that returns the configuration; the library's defaults are SAM ViT-B and
+# SAM 2 tiny.
 SIZES = {
     "vit-b": ("sam", SamConfig),
     "vit-h": ("sam", vit_h),
@@ -143,7 +148,7 @@ SIZES = {
 
 
 def save_weights(size, folder):
-    """Write a network of this size that has learned nothing."""
+    """Write an untrained network of this size."""
     torch.manual_seed(0)
     logging.disable_progress_bar()
     segmenter, configuration = SIZES[size]
@@ -155,14 +160,14 @@ def save_weights(size, folder):
 
 
 class Stopwatch:
-    """Times calls; on a GPU until their work is done."""
+    """Times calls; on a GPU it waits until their work is done."""
 
     def __init__(self, device):
         self.is_gpu = device.startswith("cuda")
         self.seconds = []
 
     def now(self):
-        """Return the time at which all that was asked for is done."""
+        """Return the time at which all requested work is done."""
         if self.is_gpu:
             torch.cuda.synchronize()
         return time.perf_counter()
@@ -180,7 +185,7 @@ class Stopwatch:
 
 
 def peak_mb(device):
-    """Return the most memory that this process had: on the device, or resident."""
+    """Return the peak memory of this process: on the device, or resident."""
     if device.startswith("cuda"):
         return torch.cuda.max_memory_allocated() / 1e6
     lines = Path("/proc/self/status").read_text().splitlines()
@@ -194,7 +199,7 @@ def encode_one(segmenter, options):
 
 
 def run(segmenter, options):
-    """Judge the network by the benchmark, then time clicks of the plain loop."""
+    """Run the benchmark with the network, then time clicks of the baseline loop."""
     network = segmenter.network
     encoder, decoder, predict = (Stopwatch(segmenter.device) for _ in range(3))
     plain = network.model.forward
@@ -230,7 +235,7 @@ def run(segmenter, options):
 
 
 def plain_click_s(network, options):
-    """Return the median time of one click when each encodes the image anew."""
+    """Return the median time of one click if each click encodes the image anew."""
     side, device = network.side, network.device
     clock = Stopwatch(str(device))
     pixels = torch.rand(1, 3, side, side, device=device, dtype=network.dtype)
@@ -252,7 +257,7 @@ PASSED_ON = ("images", "rounds", "plain_clicks", "threads", "size", "device", "d
 
 
 def in_own_process(part, folder, options):
-    """Return what a part measured."""
+    """Run a part in a separate process and return its measurements."""
     arguments = [f"--{name}={getattr(options, name)}" for name in PASSED_ON]
     command = [
         sys.executable,
@@ -268,7 +273,7 @@ def in_own_process(part, folder, options):
 
 
 def do_part(options):
-    """Measure one part and leave its figures beside its output."""
+    """Measure one part and write its figures beside its output."""
     torch.set_num_threads(options.threads)
     name, _ = SIZES[options.size]
     segmenter = build(
@@ -279,7 +284,7 @@ def do_part(options):
 
 
 def report(once, many, options):
-    """Print the figures; return how many bars were missed."""
+    """Print the figures; return the number of missed limits."""
     targets = 2 * options.images
     plain_s = many["plain_click_s"] * many["clicks"]
     has_bars = options.size == "vit-b" and many["device"] == "cpu"
@@ -333,7 +338,7 @@ def report(once, many, options):
 
 
 def main():
-    """Measure all parts; exit with 1 when a bar is missed."""
+    """Measure all parts; exit with 1 if a limit is missed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -368,7 +373,7 @@ def main():
             in_own_process("run", folder, options),
             options,
         )
-    print(f"\n{missed} missed" if missed else "\nall bars held")
+    print(f"\n{missed} missed" if missed else "\nall limits met")
     return int(missed > 0)
 
 

@@ -1,12 +1,12 @@
-"""What the engine costs: its share of a GrabCut run, what a second worker brings, memory over 2000 images.
+"""Cost of the engine: its share of a GrabCut run, the gain of a second worker, memory over 2000 images.
 
     python benches/engine.py [BSDS500_FOLDER] [--samples 12] [--images 2000]
 
-Without the folder of BSDS500 one demo photograph is taken as often: of the demo photographs as they are, one makes half
-of the work, and no second worker could share it. Bars, for GrabCut as the paper has it (the whole window,
-five iterations, no bound): everything outside predict and encode takes at most 5 % of the wall time, and two workers do
-at least 1.6 times the work of one. The share beside the package's own quick GrabCut is printed too. Memory over many
-images must not grow with their number.
+Without the folder of BSDS500, one demo photograph is repeated, because one of the demo photographs
+causes half of the work, which a second worker could not share. Limits, for GrabCut as in the paper
+(the whole window, five iterations, no bound): everything outside predict and encode takes at most 5
+% of the wall time, and two workers do at least 1.6 times the work of one. The share for the
+package's own fast GrabCut is printed too. Memory must not grow with the number of images.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def memory(images: int, scratch: Path) -> bool:
 
 
 def equal_work(folder: Path, count: int) -> str:
-    """Write a demo photograph and its first target under `count` names; return the dataset of them."""
+    """Write a demo photograph and its first target under `count` names; return a dataset of them."""
     sample = build("dataset", "demo").load("camera")
     Image.fromarray(sample.image).save(place_of(folder, "images", 0))
     Image.fromarray(sample.targets[0].mask.astype(np.uint8) * 255).save(
@@ -103,13 +103,13 @@ def equal_work(folder: Path, count: int) -> str:
 
 
 def place_of(folder: Path, kind: str, index: int) -> Path:
-    """Return where a picture lies; makes its folder."""
+    """Return the path of a picture; creates its folder."""
     (folder / kind).mkdir(parents=True, exist_ok=True)
     return folder / kind / f"{index:04d}.png"
 
 
 def photographs(folder: Path, count: int) -> None:
-    """Write `count` names for one large photograph and its mask."""
+    """Write one large photograph and its mask under `count` names."""
     rng = np.random.default_rng(0)
     noise = rng.integers(0, 255, size=(75, 100, 3), dtype=np.uint8)
     mask = np.zeros((1200, 1600), dtype=np.uint8)
@@ -124,7 +124,7 @@ def photographs(folder: Path, count: int) -> None:
 
 
 def main() -> None:
-    """Measure everything; exit 1 when a bar is missed."""
+    """Measure everything; exit with 1 if a limit is missed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -144,7 +144,7 @@ def main() -> None:
         held = [overhead(dataset, options.samples, scratch), memory(options.images, scratch)]
     finally:
         shutil.rmtree(scratch)
-    print("all bars held" if all(held) else "a bar was missed")
+    print("all limits met" if all(held) else "a limit was missed")
     raise SystemExit(not all(held))
 
 

@@ -1,15 +1,16 @@
-"""One draw from each of ten clicking groups on one error map, ours against the published way.
+"""One sample from each of ten clicking groups on one error map, compared with the published method.
 
     python benches/group_draws.py [--repeats 15]
 
-The published way, for every draw: the map times the error mask times the pixels not clicked yet, a sort of all pixels
-of the image, two running sums, the pixels between the values at the bounds, a weighted choice among all pixels. Ours
-draws from the error's pixels alone, by `MapClicker`'s own steps; what ten groups have in common in the first round
-is computed once and is part of the time. Before anything is timed, our draws are held against a full sort. Both ways
-take turns in one process, on one thread, in the time that thread had on a core; ours is done ten times a turn, so that
-both find their memory as warm.
+For every sample, the published method computes the map times the error mask times the pixels not
+clicked yet, a sort of all pixels of the image, two cumulative sums, the pixels between the values
+at the bounds, and a weighted choice among all pixels. Our code samples only from the error's
+pixels, by `MapClicker`'s own steps. Values that ten groups share in the first round are computed
+once and are part of the time. Before anything is timed, our samples are compared with a full sort.
+Both alternate in one process, on one thread, in thread CPU time. Our code runs ten times per
+repetition, so that both have equally warm caches.
 
-Bar: at most 1/60 at 480 x 854 (102 k error pixels) and at 2048 x 2048 (424 k).
+Limit: at most 1/60 at 480 x 854 (102 k error pixels) and at 2048 x 2048 (424 k).
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ CASES = (((480, 854), 102_000), ((2048, 2048), 424_000))
 
 
 def published_draw(click_map, error, not_clicked, low, high, rng):
-    """Return one draw, every step over the whole image."""
+    """Return one sample, with every step over the whole image."""
     masked = click_map * error * not_clicked
     ordered = np.sort(masked.ravel())
     total, sums = ordered.sum(), np.cumsum(ordered)
@@ -42,7 +43,7 @@ def published_draw(click_map, error, not_clicked, low, high, rng):
 
 
 def published_draws(click_map, error, rng):
-    """Return one draw from each group."""
+    """Return one sample from each group."""
     not_clicked = np.ones(error.shape, dtype=np.float32)
     return [
         published_draw(click_map, error, not_clicked, k / GROUPS, (k + 1) / GROUPS, rng)
@@ -51,7 +52,7 @@ def published_draws(click_map, error, rng):
 
 
 def our_draws(click_map, error, uniforms):
-    """Return one draw from each group; finding where the error lies is part of it."""
+    """Return one sample from each group, including the time to locate the error."""
     found = weights_at(error, click_map)
     if not found.weights.total > 0:
         raise SystemExit("the map is empty")
@@ -63,7 +64,7 @@ def our_draws(click_map, error, uniforms):
 
 
 def full_sort_draws(click_map, error, uniforms):
-    """Return what `our_draws` must return, by sorting everything."""
+    """Return the expected result of `our_draws`, by sorting everything."""
     weights = (click_map * error).ravel().astype(np.float64)
     order = np.argsort(weights, kind="stable")
     sums = np.cumsum(weights[order])
@@ -75,7 +76,7 @@ def full_sort_draws(click_map, error, uniforms):
 
 
 def click_maps(shape, pixels):
-    """Yield (name, map, error) with that many error pixels: smooth as a network's, and by depth with many equals."""
+    """Yield (name, map, error) with the given number of error pixels: smooth as a network's, and by depth with ties."""
     rows, columns = np.indices(shape)
     height = np.sqrt(pixels / np.pi / 1.5)
     error = (
@@ -93,7 +94,7 @@ def click_maps(shape, pixels):
 
 
 def measure(click_map, error, repeats):
-    """Return median milliseconds of ten published draws and of ten of ours, interleaved."""
+    """Return median milliseconds of ten published samples and of ten of ours, interleaved."""
     rng, legacy = np.random.default_rng(1), np.random.RandomState(1)
     times = ([], [])
     for _ in range(repeats):
@@ -109,7 +110,7 @@ def measure(click_map, error, repeats):
 
 
 def main():
-    """Print the table; exit with 1 when a bar is missed."""
+    """Print the table; exit with 1 if a limit is missed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -131,7 +132,7 @@ def main():
             print(
                 f"{text:34}{int(error.sum()):10}{plain_ms:14.1f}{ours_ms:10.2f}{plain_ms / ours_ms:8.0f}{flag}"
             )
-    print(f"\n{missed} missed" if missed else "\nthe bar held")
+    print(f"\n{missed} missed" if missed else "\nthe limit is met")
     return 1 if missed else 0
 
 

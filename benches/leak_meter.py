@@ -1,8 +1,9 @@
-"""What prompts give away to whoever never looks, and how soon that is measured: python benches/leak_meter.py [FOLDER].
+"""Information that prompts reveal without the image, and its measuring time: python benches/leak_meter.py [FOLDER].
 
-One dialogue goes on and on; each answer is the mask that the prompts so far suggest. Clicks are those of the user
-`centre` on the demo photographs' objects of at least a tenth of the frame, or with FOLDER on those of BSDS500; lines
-are the robot's (server-2020, as published), asked for in one and the same frame of a generated video.
+One dialogue continues without end, and each answer is the mask that the prompts so far suggest.
+Clicks are those of the user `centre` on the demo photographs' objects of at least a tenth of the
+frame, or with FOLDER on those of BSDS500. Lines are the robot's (server-2020, as published), always
+in the same frame of a generated video.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ LONGEST_S = 0.1
 def told(
     sample: Sample, target: Target, user: str, rounds: Iterable[int]
 ) -> dict[int, tuple[float, float]]:
-    """Return after so many rounds the blind IoU (of a video in its best frame), and the seconds it took to measure."""
+    """Return the blind IoU after the given rounds (of a video in its best frame), and the seconds to measure it."""
     last, found = max(rounds), {}
     rules = Rules(benchmark="", dataset="", metrics=(), rounds=last + 1)
     start, who = empty_comparison(sample, target), build("user", PluginSpec.of(user))
@@ -55,7 +56,7 @@ def told(
 
 
 def main() -> None:
-    """Print both tables; exit 1 when a photograph takes too long, or clicks tell something else than they do."""
+    """Print both tables; exit with 1 if a photograph takes too long or a value for clicks is wrong."""
     folder = sys.argv[1] if len(sys.argv) > 1 else ""
     dataset = build(
         "dataset", PluginSpec("bsds500", {"path": folder}) if folder else PluginSpec("demo")

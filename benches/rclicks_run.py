@@ -1,21 +1,23 @@
-"""What a full RClicks run, twelve users and 20 rounds, costs outside the model, beside a model that answers quickly.
+"""Time of a full RClicks run, twelve users and 20 rounds, outside the model, for a fast model.
 
     python benches/rclicks_run.py [--decode-ms 5 10] [--images 1] [--repeats 3]
 
-The segmenter is a stand-in for SAM: it spends a fixed time on each encode, and a two-hundredth of it on each decode,
-in which it also makes its answer. A decode of 5 to 10 ms with the mask brought to full size is a fast GPU's; on a CPU
-it is several times that. Images are 480 x 854 with two objects each; the click model is by depth.
+The segmenter is a stand-in for SAM: it spends a fixed time on each encode, and a two-hundredth of
+it on each decode, which includes making its answer. A decode of 5 to 10 ms with the mask at full
+size is typical of a fast GPU; on a CPU it takes several times as long. Images are 480 x 854 with
+two objects each, and the click model is `depth`.
 
-- The model: encode and predict. All that is not in them is outside the model, from the call of `evaluate` until it
+- The model: encode and predict. Everything else is outside the model, from the call of `evaluate` until it
   returns: opening the run folder, users, metrics, rounds, records, masks, files.
-- Users and metrics: what is in their own calls, with everything that they are the first to ask a comparison for.
-- The engine's own: what is outside the model and not users or metrics, from one round's predict to the next, for each
+- Users and metrics: the time in their own calls, including comparisons that they request first.
+- The engine: the time outside the model, users and metrics, from one round's predict to the next, for each
   of its dialogues; the median over rounds.
 
-Counted is the time of all of the process's threads on a core; the wall time of the run is printed beside it. Of several
-runs the quickest counts, because a machine that has other work makes each slower than it is.
+The time is the CPU time of all threads of the process; the wall time of the run is printed beside
+it. The fastest of several runs counts, because other work on the machine makes runs slower.
 
-Bars: outside the model at most 15 % of a run with decodes of 5 ms, and 8 % with 10 ms; the engine's own at most 0.4 ms.
+Limits: outside the model at most 15 % of a run with decodes of 5 ms, and 8 % with 10 ms; the engine
+at most 0.4 ms.
 """
 
 from __future__ import annotations
@@ -51,31 +53,31 @@ BAR_OWN_MS = 0.4
 
 @dataclass
 class Clock:
-    """What was spent on a core since a run began, in seconds."""
+    """CPU seconds since a run began, by category."""
 
     model_s: float = 0.0
     users_s: float = 0.0
     metrics_s: float = 0.0
     rounds: list[tuple[float, int]] = field(default_factory=list)
-    """When each round's predict began, less model, users and metrics until then; and its dialogues."""
+    """Start of each round's predict, minus model, users and metrics until then; and its number of dialogues."""
 
     def clear(self):
         """Begin a run."""
         vars(self).update(vars(Clock()))
 
     def note_round(self, dialogues):
-        """Note that a round's predict begins."""
+        """Record that a round's predict begins."""
         theirs = self.model_s + self.users_s + self.metrics_s
         self.rounds.append((time.process_time() - theirs, dialogues))
 
     @property
     def own_ms(self):
-        """Of each round but the last, what the engine spent on a dialogue."""
+        """Return the engine's time per dialogue in each round except the last."""
         pairs = zip(self.rounds[:-1], self.rounds[1:], strict=True)
         return [1000 * (stop - start) / dialogues for (start, dialogues), (stop, _) in pairs]
 
     def times(self, kind, name, whose):
-        """Let the calls of a method be counted as those of the model, of users or of metrics."""
+        """Count the calls of a method as those of the model, of users or of metrics."""
         method = getattr(kind, name)
 
         @wraps(method)
@@ -127,7 +129,7 @@ def blob(rng, place):
 
 
 class StandIn:
-    """Knows the objects and gives them with errors that shrink from round to round; takes its time."""
+    """Segmenter that returns the objects with errors that shrink from round to round, in a fixed time."""
 
     prompt_kinds = frozenset({"click"})
     sees_truth = True
@@ -174,13 +176,13 @@ class StandIn:
 
 
 def spend(start, seconds):
-    """Stay on the core until this process has had `seconds` since `start`."""
+    """Use the CPU until this process has used `seconds` since `start`."""
     while time.process_time() - start < seconds:
         pass
 
 
 def run_once(decode_ms, images, users, rules):
-    """Return what a run spent on a core, on the clock, and in the model's calls; `CLOCK` has the rest."""
+    """Return the CPU and wall seconds of a run, and those of the model's calls; `CLOCK` has the rest."""
     segmenter = StandIn(decode_ms / 1000)
     photographs = Photographs(images)
     CLOCK.clear()
@@ -198,7 +200,7 @@ def run_once(decode_ms, images, users, rules):
 
 
 def report(decode_ms, images, users, rules, repeats):
-    """Print what the quickest of several runs came to; tell whether a bar was missed."""
+    """Print the fastest of several runs; return whether a limit was missed."""
     found = []
     for _ in range(repeats):
         spent_s, wall_s, decodes = run_once(decode_ms, images, users, rules)
@@ -220,7 +222,7 @@ def report(decode_ms, images, users, rules, repeats):
     parts["the rest, with folder and files,"] = outside_s - users_s - metrics_s
     print(f"decodes of {decode_ms:g} ms: {spent_s:.2f} s on the core, {wall_s:.2f} s on the clock")
     print(
-        f"  outside the model: {share:.1%} (bar {bar:.0%}), {1000 * outside_s / decodes:.2f} ms a round"
+        f"  outside the model: {share:.1%} (limit {bar:.0%}), {1000 * outside_s / decodes:.2f} ms per round"
     )
     print(
         "  of that",
@@ -231,7 +233,7 @@ def report(decode_ms, images, users, rules, repeats):
 
 
 def main():
-    """Print where the time goes; exit with 1 when a bar is missed."""
+    """Print where the time goes; exit with 1 if a limit is missed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,4 +1,4 @@
-"""Run every benchmark in this folder, one after the other; exit 1 when any missed its bar."""
+"""Run every benchmark in this folder in sequence; exit with 1 if any missed its limit."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ import sys
 import time
 from pathlib import Path
 
+NEED_FILES = {"boxes_by_size.py"}
+"""Scripts that compare a collection of people's prompts, given as an argument, and have no limit."""
+
 
 def main() -> None:
-    """Run them and say which held."""
+    """Run them and print which met their limits."""
     here = Path(__file__)
     verdicts: dict[str, tuple[bool, float]] = {}
     for bench in sorted(here.parent.glob("*.py")):
-        if bench != here:
+        if bench != here and bench.name not in NEED_FILES:
             print(f"\n== {bench.name}", flush=True)
             started = time.perf_counter()
             held = subprocess.run([sys.executable, str(bench)], check=False).returncode == 0

@@ -1,11 +1,11 @@
-"""What a run of 200 000 dialogues takes: on disk, to find nothing left to do, and to report.
+"""Cost of a run of 200 000 dialogues: size on disk, detecting that it is complete, and its report.
 
     python benches/run_folder.py [--samples 200000] [--folder KEPT]
 
-The run is synthetic: a sample for each dialogue, five rounds each, clicks and values drawn at random. Bars: 150 bytes a
-round without masks, 2 s until nothing is found left to do, 5 s for the summary in the terminal, 30 s for the page, 1 GB
-of memory in each of them. A second run of 4000 samples is reported as it was written, a file for each sample, and again
-when it is gathered.
+The run is synthetic: a sample for each dialogue, five rounds each, with random clicks and values.
+Limits: 150 bytes per round without masks, 2 s to detect that nothing is left to do, 5 s for the
+summary in the terminal, 30 s for the page, and 1 GB of memory in each of them. A second run of 4000
+samples is reported from one file per sample, and again after these files are merged.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ PAGE = "from segarena.reports import write_report; write_report([{!r}], {!r})"
 
 
 def configuration(samples: int) -> RunConfiguration:
-    """Return what run.json says of a run of so many samples."""
+    """Return the run.json of a run with this many samples."""
     names = tuple(f"COCO_val2014_{index:012d}" for index in range(samples))
     return RunConfiguration(
         version="bench",
@@ -80,7 +80,7 @@ def tables_of(names: list[str], rng: np.random.Generator) -> dict[str, pl.DataFr
         "round": np.tile(np.arange(1, ROUNDS + 1, dtype=np.int32), len(names)),
     }
     union = rng.integers(500, 60_000, count)
-    # Better from round to round, as dialogues are.
+    # Values improve from round to round, as in real dialogues.
     inter = (union * np.sort(rng.uniform(0.2, 1, (len(names), ROUNDS)), axis=1).ravel()).astype(
         np.int64
     )
@@ -109,7 +109,7 @@ def tables_of(names: list[str], rng: np.random.Generator) -> dict[str, pl.DataFr
 
 
 def write_run(path: Path, samples: int, *, one_by_one: bool) -> RunFolder:
-    """Write a run that is finished: as few pieces, or a file for each sample."""
+    """Write a finished run: a few merged files, or one file for each sample."""
     folder = RunFolder.create(path, configuration(samples))
     rng = np.random.default_rng(0)
     with Ledger(path / PIECES_LEDGER, {"pieces": 1}) as ledger:
@@ -126,13 +126,13 @@ def write_run(path: Path, samples: int, *, one_by_one: bool) -> RunFolder:
 
 
 def bytes_a_round(folder: RunFolder, samples: int) -> float:
-    """Return what records and timings take on disk, per round."""
+    """Return the size of records and timings on disk, per round."""
     files = [file for table in ("records", "timings") for file in (folder.path / table).iterdir()]
     return sum(file.stat().st_size for file in files) / (samples * ROUNDS)
 
 
 def timed(code: str) -> tuple[float, float]:
-    """Return the seconds of a fresh process, and the most memory in MB that any process has had until then."""
+    """Return the seconds of a new process, and the peak memory in MB of any process so far."""
     started = time.perf_counter()
     subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
     return time.perf_counter() - started, resource.getrusage(
@@ -141,7 +141,7 @@ def timed(code: str) -> tuple[float, float]:
 
 
 def large(path: Path, samples: int) -> bool:
-    """Measure a large run; return whether all bars held."""
+    """Measure a large run; return whether all limits were met."""
     folder = write_run(path, samples, one_by_one=False)
     took = bytes_a_round(folder, samples)
     print(f"{samples} dialogues, {samples * ROUNDS} rounds: {took:.0f} bytes a round (bar 150)")
@@ -152,13 +152,13 @@ def large(path: Path, samples: int) -> bool:
         ("page", PAGE.format(str(path), str(path / "report")), 30.0),
     ):
         seconds, most_mb = timed(code)
-        print(f"{name}: {seconds:.1f} s (bar {bar_s:g}), at most {most_mb:.0f} MB (bar 1000)")
+        print(f"{name}: {seconds:.1f} s (limit {bar_s:g}), at most {most_mb:.0f} MB (bar 1000)")
         held += [seconds <= bar_s, most_mb <= 1000]
     return all(held)
 
 
 def small(path: Path, samples: int) -> None:
-    """Say what gathering brings to a run of a few thousand samples."""
+    """Print the gain of merged files for a run of a few thousand samples."""
     folder = write_run(path, samples, one_by_one=True)
     loose, loose_s = (
         bytes_a_round(folder, samples),
@@ -177,7 +177,7 @@ def small(path: Path, samples: int) -> None:
 
 
 def main() -> None:
-    """Measure everything; exit 1 when a bar is missed."""
+    """Measure everything; exit with 1 if a limit is missed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -193,7 +193,7 @@ def main() -> None:
     finally:
         if options.folder is None:
             shutil.rmtree(scratch)
-    print("all bars held" if held else "a bar was missed")
+    print("all limits met" if held else "a limit was missed")
     raise SystemExit(not held)
 
 

@@ -2,12 +2,12 @@
 
     python benches/scribbler.py [--repeats 5]
 
-Goals: discs of three sizes, an object that fills the frame, a ring, a crescent, a sliver of 5 px. A stroke is a line;
-the time of a drawing is shared by its lines. The least of the times that the thread had on a core counts, for each of
-as many seeds as repeats; of those the mean.
+Goals: discs of three sizes, an object that fills the frame, a ring, a crescent, a sliver of 5 px. A
+stroke is a line, and the time of a drawing is divided by its number of lines. For each seed the
+smallest CPU time counts (as many seeds as repetitions); the result is the mean over seeds.
 
-Bar: 30 ms a stroke over all goals and people. A single line around a whole ring takes longest: a draft takes its steps
-one after the other, and all wait for the longest.
+Limit: 30 ms per stroke over all goals and people. A single line around a whole ring takes longest:
+the steps of a draft are sequential, and all drafts wait for the longest.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def per_stroke_ms(goal, person, repeats):
 
 
 def main():
-    """Print a line for each goal; exit 1 when the bar is missed."""
+    """Print a line for each goal; exit with 1 if the limit is missed."""
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--repeats", type=int, default=5)
     repeats = arguments.parse_args().repeats
@@ -80,7 +80,7 @@ def main():
         strokes += sum(drawing / stroke for drawing, stroke in found.values())
         worst_ms = max(worst_ms, *(stroke for _, stroke in found.values()))
     print(
-        f"{spent_ms / strokes:.1f} ms a stroke, bar {BAR_MS} ms; the slowest goal and person {worst_ms:.1f} ms"
+        f"{spent_ms / strokes:.1f} ms per stroke, limit {BAR_MS} ms; the slowest goal and person {worst_ms:.1f} ms"
     )
     raise SystemExit(spent_ms / strokes > BAR_MS)
 

@@ -2,8 +2,8 @@
 
     python benches/segmenters.py [NAME ...]
 
-Photographs of scikit-image, shrunk to 481 x 321; three made-up targets (discs of the photographs' middle third) in
-each, twenty centre clicks per target. Figures are of one thread.
+Photographs of scikit-image, shrunk to 481 x 321, with three artificial targets (discs of the
+photographs' middle third) in each, and twenty centre clicks per target. Figures are for one thread.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ROUNDS = 20
 
 
 def photographs() -> list[ImageSample]:
-    """The photographs that scikit-image carries along, in colour and small."""
+    """Return the photographs that ship with scikit-image, in colour and shrunk."""
     images = {"astronaut": data.astronaut(), "coffee": data.coffee(), "chelsea": data.chelsea()}
     return [
         ImageSample(id=name, image=cv2.resize(image, SHAPE[::-1], interpolation=cv2.INTER_AREA))
@@ -34,7 +34,7 @@ def photographs() -> list[ImageSample]:
 
 
 def targets() -> list[np.ndarray]:
-    """Three discs; what is in them does not matter for time."""
+    """Return three discs; their content does not affect the time."""
     rows, columns = np.mgrid[: SHAPE[0], : SHAPE[1]]
     circles = [(160, 240, 90), (120, 150, 45), (200, 330, 25)]
     return [
@@ -43,7 +43,7 @@ def targets() -> list[np.ndarray]:
 
 
 def next_click(prediction: np.ndarray, target: np.ndarray) -> Click | None:
-    """The middle of the deepest error."""
+    """Return the middle of the deepest error."""
     depths = [
         cv2.distanceTransform(np.pad(error, 1).astype(np.uint8), cv2.DIST_L2, 5)[1:-1, 1:-1]
         for error in (target & ~prediction, prediction & ~target)

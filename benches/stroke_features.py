@@ -1,14 +1,15 @@
-"""The features of strokes on a goal, against the plain way that looks at the whole picture each time.
+"""Features of strokes on a goal, compared with a baseline that processes the whole picture each time.
 
     python benches/stroke_features.py [--repeats 5]
 
-The plain way thins with scikit-image, measures distances with SciPy on the whole picture, in the goal for each stroke
-anew, and finds pieces with SciPy. Both must give the same numbers before anything is timed. They take turns in one
-process, on one thread; the least of the times counts.
+The baseline thins with scikit-image, measures distances with SciPy on the whole picture, repeats
+this in the goal for each stroke, and finds pieces with SciPy. Both must give the same numbers
+before anything is timed. They alternate in one process, on one thread, and the smallest time
+counts.
 
 Strokes: five wavy lines of 5 px, each on the same round object, in pictures of 256 x 256.
 
-Bar: at most 1/8 of the plain way's time.
+Limit: at most 1/8 of the baseline's time.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ EVERYWHERE = np.ones((3, 3))
 
 
 def strokes(count=5):
-    """Return a goal, and lines that wave over it."""
+    """Return a goal, and wavy lines over it."""
     rng = np.random.default_rng(1)
     rows, columns = np.indices(SHAPE)
     angle = np.arctan2(rows - 128, columns - 120)
@@ -53,7 +54,7 @@ def strokes(count=5):
 
 
 def plain_features(ink, goal):
-    """Return the fourteen, each the way that comes to mind first."""
+    """Return the fourteen features, each computed the straightforward way."""
     line, area = thin(ink), goal.sum()
     side, n = math.sqrt(area), line.sum()
     depth = ndimage.distance_transform_edt(np.pad(goal, 1))[1:-1, 1:-1]
@@ -85,7 +86,7 @@ def plain_features(ink, goal):
 
 
 def least_s(work, repeats):
-    """Return the least time of some runs."""
+    """Return the smallest time of some runs."""
     times = []
     for _ in range(repeats):
         start = time.perf_counter()
@@ -95,7 +96,7 @@ def least_s(work, repeats):
 
 
 def main() -> int:
-    """Return 0 when the bar holds."""
+    """Return 0 if the limit is met."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -116,7 +117,7 @@ def main() -> int:
     passed = difference < 1e-9 and ours_s <= BAR * plain_s
     ours_ms, plain_ms = (1e3 * seconds / len(inks) for seconds in (ours_s, plain_s))
     print(
-        f"{ours_ms:.2f} ms a stroke, plain {plain_ms:.2f} ms: 1/{plain_s / ours_s:.0f} (bar 1/{1 / BAR:.0f}), "
+        f"{ours_ms:.2f} ms per stroke, plain {plain_ms:.2f} ms: 1/{plain_s / ours_s:.0f} (limit 1/{1 / BAR:.0f}), "
         f"difference {difference:.0e}  {'ok' if passed else 'MISSED'}"
     )
     return 0 if passed else 1

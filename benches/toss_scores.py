@@ -1,4 +1,4 @@
-"""Scores of a published-size list from counts, and counts of 512 x 512 masks against plain torch indexing.
+"""Scores of a list of the published size, and counts of 512 x 512 masks compared with plain torch indexing.
 
 python benches/toss_scores.py
 """
@@ -51,7 +51,7 @@ def counts() -> pl.DataFrame:
 
 
 def masks() -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return predictions and targets: discs of several sizes, as objects are."""
+    """Return predictions and targets: discs of several sizes."""
     rows, columns = np.mgrid[:SIDE_PX, :SIDE_PX]
     radii = (20, 60, 120, 200)
     discs = [
@@ -92,7 +92,7 @@ def main() -> None:
         return [(one.intersection, one.union) for one in made]
 
     def plain(tensors: list[tuple[torch.Tensor, torch.Tensor]]) -> list[tuple[int, int]]:
-        """Return counts as the published description has them: label 1 and output 1; output + label above 0."""
+        """Return counts by the published definition: label 1 and output 1; output + label above 0."""
         inter = [int(output[label == 1].eq(1).sum()) for output, label in tensors]
         union = [int(torch.where(output + label > 0)[0].numel()) for output, label in tensors]
         return list(zip(inter, union, strict=True))

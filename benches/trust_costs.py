@@ -1,16 +1,17 @@
-"""What trust costs: fingerprints, checksums and read-only arrays in a GrabCut run, checksums when runs are read.
+"""Cost of fingerprints, checksums and read-only arrays in a GrabCut run, and of checksums when runs are read.
 
     python benches/trust_costs.py [BSDS500_FOLDER] [--samples 10] [--large 200000] [--repeats 7] [--each]
         [--only run|reading]
 
-Without the folder of BSDS500 the demo photographs are used. The same code runs with all three switched off in this
-process, with `--each` also with each of them; runs follow one another in turn, so that a machine that slows down does
-so for all.
-Compared are seconds of the processor: the median, over the repeats, of a run with all of it against the one beside it
-without. No fingerprint is remembered from one run to the next. Read are `--large` samples in a few files, and 4000 in a
-file each; without checksums the same bytes are read and taken as they are.
+Without the folder of BSDS500, the demo photographs are used. The same code runs with all three
+switched off in this process, and with `--each` also with each of them switched off. The runs
+alternate, so that a change in the speed of the machine affects all of them. The result is the
+median, over the repetitions, of the ratio of processor times with and without. No fingerprint is
+cached between runs. The reading part reads `--large` samples in a few files, and 4000 in a file
+each; without checksums, the same bytes are read and not verified.
 
-Bars: all three together at most 2 % of the GrabCut run, checksums at most 10 % of reading a large run.
+Limits: all three together cost at most 2 % of the GrabCut run, and checksums at most 10 % of
+reading a large run.
 """
 
 from __future__ import annotations
@@ -39,16 +40,16 @@ from segarena.records.identity import Identity
 
 RUN_BAR, READ_BAR = 1.02, 1.10
 READS = 5
-"""A run is read so often for one measurement: once takes a tenth of a second."""
+"""Number of reads for one measurement, because a single one takes a tenth of a second."""
 
 
 def as_it_is(value: Any) -> Any:
-    """Return what was given."""
+    """Return the argument unchanged."""
     return value
 
 
 class AnyHash(str):
-    """The hash of everything."""
+    """A hash that equals every other."""
 
     __slots__ = ()
     __hash__ = str.__hash__
@@ -82,10 +83,10 @@ OFF: dict[str, Switch] = {
         (lockstep, "read_only_sample"): as_it_is,
     },
 }
-"""What is done without each of them."""
+"""Replacements that switch off each of the three."""
 
 UNVERIFIED: Switch = {(pieces, "verify_seal"): nothing, (pieces, "sha256"): lambda *_: AnyHash()}
-"""The same of reading."""
+"""The same for reading."""
 
 
 @contextmanager
@@ -101,7 +102,7 @@ def without(*switches: Switch) -> Generator[None]:
 def ratios(
     work: Callable[[], object], ways: Mapping[str, tuple[Switch, ...]], repeats: int
 ) -> dict[str, float]:
-    """Return how many times as long the work takes as it does without the named things; the median over repeats."""
+    """Return the median ratio of the time with the named features to the time without them."""
     found: dict[str, list[float]] = {way: [] for way in ways}
     for repeat in range(repeats):
         order = list(ways) if repeat % 2 else list(reversed(list(ways)))
@@ -115,14 +116,14 @@ def ratios(
 
 
 def seconds_of(work: Callable[[], object]) -> float:
-    """Return the seconds of the processor that it takes."""
+    """Return the processor seconds of a call."""
     started = time.process_time()
     work()
     return time.process_time() - started
 
 
 def grabcut_run(dataset: str, samples: int, repeats: int, scratch: Path, *, each: bool) -> bool:
-    """Print what the three cost a run, and each of them if wanted; tell whether together they hold the bar."""
+    """Print the cost of all three in a run, and of each if requested; return whether the limit is met."""
 
     def run() -> None:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -147,7 +148,7 @@ def grabcut_run(dataset: str, samples: int, repeats: int, scratch: Path, *, each
 
 
 def reading(samples: int, repeats: int, scratch: Path, *, one_by_one: bool) -> bool:
-    """Print what checksums cost the reading of a run; tell whether they hold the bar."""
+    """Print the cost of checksums when a run is read; return whether the limits are met."""
     write_run(scratch, samples, one_by_one=one_by_one)
 
     def read() -> None:
@@ -164,7 +165,7 @@ def reading(samples: int, repeats: int, scratch: Path, *, one_by_one: bool) -> b
 
 
 def main() -> int:
-    """Measure everything; 1 when a bar is missed."""
+    """Measure everything; return 1 if a limit is missed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -194,7 +195,7 @@ def main() -> int:
             held.append(reading(given.large, repeats, place / "large", one_by_one=False))
             held.append(reading(4000, repeats, place / "loose", one_by_one=True))
     print(
-        f"bars: {RUN_BAR - 1:.0%} of the run, {READ_BAR - 1:.0%} of reading: {'held' if all(held) else 'MISSED'}"
+        f"limits: {RUN_BAR - 1:.0%} of the run, {READ_BAR - 1:.0%} of reading: {'met' if all(held) else 'MISSED'}"
     )
     return int(not all(held))
 

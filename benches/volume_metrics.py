@@ -1,8 +1,8 @@
-"""How long the metrics of a volume take after each step, against the plain full-volume way.
+"""Time of the metrics of a volume after each step, compared with a full-volume baseline.
 
-Run: python benches/volume_metrics.py
-A lesion of about 20 voxels across, and an organ, in 300 x 512 x 512 voxels. Prints medians of one process; fails when
-Dice of the lesion takes more than 1/30 of the plain way, its NSD more than 100 ms, or a value differs.
+Run: python benches/volume_metrics.py A lesion about 20 voxels across, and an organ, in 300 x 512 x
+512 voxels. Prints medians of one process. Fails if Dice of the lesion takes more than 1/30 of the
+baseline, its NSD more than 100 ms, or a value differs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DICE_BAR, NSD_BAR_S = 1 / 30, 0.1
 
 
 def ball(centre: tuple[int, ...], radius_mm: float) -> Any:
-    """Return a ball in the volume, drawn in its own box."""
+    """Return a ball in the volume, computed only in its own box."""
     mask = np.zeros(SHAPE, dtype=bool)
     window = tuple(
         slice(max(0, int(c - radius_mm / edge)), int(c + radius_mm / edge) + 2)
@@ -42,7 +42,7 @@ def plain_dice(prediction: Any, target: Any) -> float:
 
 
 def timed(work: Callable[[], Any], runs: int) -> tuple[float, Any]:
-    """Return the median time of `runs` runs after a first one, and what they return."""
+    """Return the median time of `runs` runs after a warm-up, and their result."""
     value, times = work(), []
     for _ in range(runs):
         start = time.perf_counter()
@@ -52,7 +52,7 @@ def timed(work: Callable[[], Any], runs: int) -> tuple[float, Any]:
 
 
 def measure(name: str, radius_mm: float) -> tuple[float, float, bool]:
-    """Print the times for one object; return the ratio of Dice, the seconds of NSD and whether Dice is the same."""
+    """Print the times for one object; return the ratio of Dice, the seconds of NSD and whether Dice is equal."""
     target, prediction = ball((150, 250, 260), radius_mm), ball((151, 252, 261), 1.05 * radius_mm)
     reference = Reference(target, spacing_mm=SPACING_MM)
     dice_s, dice = timed(lambda: Dice()(Comparison(prediction, reference)), 9)
@@ -72,7 +72,7 @@ def measure(name: str, radius_mm: float) -> tuple[float, float, bool]:
 
 
 def main() -> int:
-    """Return 0 when every bar holds."""
+    """Return 0 if every limit is met."""
     ratio, nsd_s, same = measure("lesion", 8.0)
     _, _, organ_same = measure("organ", 70.0)
     verdicts = {

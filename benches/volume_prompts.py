@@ -1,21 +1,23 @@
-"""Prompts in radiology volumes, ours against the plain way on full volumes.
+"""Prompts in radiology volumes, compared with a baseline on full volumes.
 
     python benches/volume_prompts.py [--repeats 5] [--quick]
 
-The plain way is what the published code of RadioActive does: it looks for foreground with `np.where` on the volume,
-labels and dilates whole volumes, and searches pixels with trees. It is given the target as 8-bit numbers in memory; the
-published code also makes 64-bit copies of it, which is not counted. Ours starts from a bool mask each time, finding the
-object included; the sweep makes it once for all schemes. Both take turns in one process, on one thread, and what is
-counted is the least time that thread had on a core.
+The baseline is the method of RadioActive's published code: it finds foreground with `np.where` on
+the volume, labels and dilates whole volumes, and searches pixels with trees. It gets the target as
+8-bit numbers in memory; the published code also makes 64-bit copies of it, which is not counted.
+Our code starts from a bool mask each time, including finding the object; the sweep finds it once
+for all schemes. Both alternate in one process, on one thread, and the smallest thread CPU time
+counts.
 
-Volumes are 300 x 512 x 512. The organ is an ellipsoid of 0.3 of the size along each half axis (8.8 million voxels), the
-lesion one of 2000 voxels on 12 slices; predictions are 5 % larger and moved by a tenth of each half axis and 1 voxel.
-Errors that fill a volume, of half the size along each axis: all of it is wrong, or every other voxel of it by chance.
-What has no bar is measured once.
+Volumes are 300 x 512 x 512. The organ is an ellipsoid of 0.3 of the size along each half axis (8.8
+million voxels), the lesion one of 2000 voxels on 12 slices. Predictions are 5 % larger and shifted
+by a tenth of each half axis and 1 voxel. Errors that fill a volume have half the size along each
+axis: either all voxels are wrong, or a random half of them. What has no limit is measured once.
 
-Bars, as shares of the plain way (organ, lesion): object and 3 boxes or 5 points 1/10, 1/15; scribble on what is missing
-1/5, 1/13; points of both signs per slice, lesion: 1/50. The sweep of all static schemes: 2 s and 0.1 s. Memory: nothing
-allocates more than 2 bytes per voxel of the volume, nor do corrections of errors that fill it.
+Limits, as fractions of the baseline (organ, lesion): object and 3 boxes or 5 points 1/10, 1/15;
+scribble on missing voxels 1/5, 1/13; points of both signs per slice, lesion: 1/50. The sweep of all
+static schemes: 2 s and 0.1 s. Memory: at most 2 bytes per voxel of the volume, also for corrections
+of errors that fill it.
 """
 
 from __future__ import annotations
@@ -89,7 +91,7 @@ def plain_keys(target, count):
 
 
 def plain_largest(labels):
-    """Return where the largest component is; of equals the last one, as sorting happens to leave it."""
+    """Return the largest component; ties give the last one, as sorting does."""
     sizes = np.bincount(labels.ravel())[:0:-1]
     return labels == len(sizes) - sizes.argmax()
 
@@ -105,7 +107,7 @@ def plain_snap(pixels, wanted):
 
 
 def first_snap(pixels, wanted):
-    """Return the same, and of equally near ones the first, which a tree does not promise."""
+    """Return the same, but of equally near pixels the first, which a tree does not guarantee."""
     return tuple(int(i) for i in pixels[((pixels - wanted) ** 2).sum(axis=1).argmin()])
 
 
@@ -141,7 +143,7 @@ def plain_signed_points(target, count=5):
 
 
 def plain_missing(prediction, target, snap=plain_snap):
-    """Return the scribble through the largest missing component, all on the volume."""
+    """Return the scribble through the largest missing component, computed on the whole volume."""
     component = plain_largest(label((target == 1) & (prediction == 0))).astype(int)
     line = []
     for z in np.unique(np.where(component == 1)[0]):
@@ -151,7 +153,7 @@ def plain_missing(prediction, target, snap=plain_snap):
 
 
 def fresh(target):
-    """Return the object, found anew."""
+    """Return the object without cached values."""
     return SlicedTarget(Reference(target))
 
 
@@ -176,7 +178,7 @@ def our_missing(prediction, target):
 
 
 def sweep(target):
-    """Return all static prompts of one target, which is found once."""
+    """Return all static prompts of one target; the object is found once."""
     sliced, rng = fresh(target), np.random.default_rng(0)
     found = [find_scheme(name) for name in NAMES]
     return [scheme.make_prompts(sliced, rng, number, SchemeOptions()) for scheme, number in found]
@@ -190,7 +192,7 @@ def timed(function, *arguments):
 
 
 def traced(function):
-    """Return thread milliseconds of one call, and the most memory that it allocated at once."""
+    """Return thread milliseconds of one call, and the peak of its allocated memory."""
     tracemalloc.start()
     took_ms = timed(function)
     peak = tracemalloc.get_traced_memory()[1]
@@ -199,7 +201,7 @@ def traced(function):
 
 
 def compare(prediction, target, bars, repeats):
-    """Print one row per prompt of which there are two ways; return how many bars were missed."""
+    """Print one row for each prompt that has a baseline; return the number of missed limits."""
     numbers = (prediction.view(np.uint8), target.view(np.uint8))
     rows = [
         ("object and 3 boxes", plain_boxes, numbers[1:], our_boxes, (target,), {}),
@@ -248,7 +250,7 @@ def compare(prediction, target, bars, repeats):
 
 
 def alone(prediction, target, most_ms, repeats):
-    """Print the sweep and the corrections, which have no plain way here; return how many bars were missed."""
+    """Print the sweep and the corrections, which have no baseline; return the number of missed limits."""
     reference = Reference(target)
     rng = np.random.default_rng(0)
 
@@ -272,7 +274,7 @@ def alone(prediction, target, most_ms, repeats):
 
 
 def filling(shape):
-    """Print what corrections of errors that fill the volume take; return how many bars were missed."""
+    """Print the cost of corrections of errors that fill the volume; return the number of missed limits."""
     nothing, everything = np.zeros(shape, dtype=bool), np.ones(shape, dtype=bool)
     noise = np.random.default_rng(0).integers(0, 2, shape, dtype=np.uint8).view(np.bool_)
     rng = np.random.default_rng(0)
@@ -293,7 +295,7 @@ def filling(shape):
 
 
 def told(name, step, voxels, bar=None, repeats=1):
-    """Print what a step takes; return whether that is too much time or memory."""
+    """Print the cost of a step; return whether it takes too much time or memory."""
     traced_ms, peak = traced(step)
     our_ms = min([traced_ms, *(timed(step) for _ in range(repeats if bar else 0))])
     share = peak / voxels
@@ -304,7 +306,7 @@ def told(name, step, voxels, bar=None, repeats=1):
 
 
 def main():
-    """Print the tables; exit with 1 when a bar is missed."""
+    """Print the tables; exit with 1 if a limit is missed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -332,7 +334,7 @@ def main():
         missed += alone(prediction, target, most_ms, options.repeats)
     print(f"\nerrors that fill {' x '.join(map(str, FILLED))}")
     missed += filling(FILLED)
-    print(f"\n{missed} missed" if missed else "\nall bars held")
+    print(f"\n{missed} missed" if missed else "\nall limits met")
     return 1 if missed else 0
 
 

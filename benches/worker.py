@@ -1,15 +1,16 @@
-"""What a worker adds to a call: a mask of 1024 x 1024 through a pipe and through TCP, and a volume of 300 x 512 x 512.
+"""Overhead of a worker: a mask of 1024 x 1024 through a pipe and through TCP, and a volume of 300 x 512 x 512.
 
     python benches/worker.py [--repeats 30] [--volumes 7]
 
-A model that does nothing but hand out a mask is asked through a pipe and through TCP on loopback, in turns of 20 calls;
-every request carries the mask of the round before. The plain way beside it is a process of `multiprocessing` that gets
-and gives the same masks pickled. Two processes that wait for each other take turns, so what is counted is the time that
-both had on a core, which says something on a busy machine too; the time on the clock stands beside it. The volume is of
-16-bit numbers, 157 MB, and sent when the model has read a number in each page of it. Of each the quickest turn is
-taken: what else the machine does makes the others slower.
+The model only returns a mask. It is called through a pipe and through TCP on loopback, in rounds of
+20 calls, and every request carries the mask of the previous round. The baseline is a process of
+`multiprocessing` that receives and returns the same masks pickled. The two processes wait for each
+other, so the sum of their CPU times is measured, which is valid on a busy machine too; the wall
+time is printed beside it. The volume has 16-bit numbers, 157 MB, and counts as sent when the model
+has read a number in each page of it. The fastest round of each counts, because other work on the
+machine makes the others slower.
 
-Bars: 1 ms added by a pipe, 2 ms by TCP, not slower than the plain way; a volume in 0.15 s.
+Limits: 1 ms added by a pipe, 2 ms by TCP, not slower than the baseline; a volume in 0.15 s.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ PIPE_BAR_MS, TCP_BAR_MS, PLAIN_BAR, VOLUME_BAR_S = 1.0, 2.0, 1.0, 0.15
 
 
 class Disc:
-    """Hands out a disc; of a volume, reads a number in each page."""
+    """Model that returns a disc; for a volume, it reads a number in each page."""
 
     sample_kinds = frozenset({"image", "volume"})
     prompt_kinds = frozenset({"click"})
@@ -61,7 +62,7 @@ class Disc:
 
 
 def plain(connection) -> None:
-    """Answer pickled dialogues as the plain way does."""
+    """Answer pickled dialogues, as the baseline."""
     disc = Disc()
     while True:
         dialogue = connection.recv()
@@ -72,7 +73,7 @@ def plain(connection) -> None:
 
 @contextmanager
 def plainly():
-    """Yield a function that asks a process of `multiprocessing`."""
+    """Yield a function that calls a process of `multiprocessing`."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
     process = context.Process(target=plain, args=(theirs,), daemon=True)
@@ -89,7 +90,7 @@ def plainly():
 
 @contextmanager
 def listening():
-    """Yield the address of this bench as a worker that listens."""
+    """Yield the address of this script as a listening worker."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{found.getsockname()[1]}"
@@ -104,7 +105,7 @@ def listening():
 
 
 def seconds_on_a_core(pid: int) -> float:
-    """Return what all threads of a process had so far."""
+    """Return the CPU seconds of all threads of a process so far."""
     return (
         sum(
             int(task.read_text().split()[0])
@@ -117,7 +118,7 @@ def seconds_on_a_core(pid: int) -> float:
 def in_turns(
     asked: Mapping[str, tuple[Callable[[], object], int]], repeats: int, calls: int
 ) -> dict[str, tuple[float, float]]:
-    """Return for each the seconds of a call in its quickest turn: on a core, in both processes; and on the clock."""
+    """Return for each the seconds of a call in its fastest round: CPU time of both processes, and wall time."""
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in asked}
     for _ in range(repeats):
         for name, (ask, pid) in asked.items():
@@ -130,7 +131,7 @@ def in_turns(
 
 
 def measure_masks(repeats: int) -> list[tuple[str, float, float, float | None]]:
-    """Return what each way takes for a predict of one mask: name, milliseconds on a core, on the clock, bar."""
+    """Return for each way of calling predict with one mask: name, CPU milliseconds, wall milliseconds, limit."""
     sample = ImageSample(id="photograph", image=np.zeros((*SHAPE, 3), np.uint8))
     own = Disc()
     dialogue = (
@@ -165,7 +166,7 @@ def measure_masks(repeats: int) -> list[tuple[str, float, float, float | None]]:
 
 
 def measure_volumes(repeats: int) -> list[tuple[str, float, float, float | None]]:
-    """Return the seconds in which a volume is sent and read."""
+    """Return the seconds to send and read a volume."""
     voxels = np.random.default_rng(0).integers(-1000, 1000, VOLUME, dtype=np.int16)
     sample = VolumeSample(id="scan", voxels=voxels, spacing_mm=(1.0, 1.0, 1.0))
     worker = Worker(f"{sys.executable} {__file__} --serve")
@@ -175,7 +176,7 @@ def measure_volumes(repeats: int) -> list[tuple[str, float, float, float | None]
 
 
 def main() -> int:
-    """Measure; exit with 1 when a bar is missed."""
+    """Measure; exit with 1 if a limit is missed."""
     if "--serve" in sys.argv:
         serve(Disc, [word for word in sys.argv[1:] if word != "--serve"])
         return 0
@@ -194,7 +195,7 @@ def main() -> int:
         print(
             f"{name:22}{core:12.3f}{clock:14.3f}{'none' if bar is None else bar:>8}{'  MISSED' * is_missed}"
         )
-    print(f"\n{missed} missed" if missed else "\nall bars held")
+    print(f"\n{missed} missed" if missed else "\nall limits met")
     return int(missed > 0)
 
 

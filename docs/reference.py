@@ -1,9 +1,10 @@
 """Write what the program says of itself into the pages: `python docs/reference.py`. The tests say when a page is stale.
 
-Three kinds of blocks are written, wherever a page has them: the help of a command, between the fences of
-```text title="segarena NAME --help"```; the plug-ins of a kind, one line each, between `<!-- plug-ins of KIND -->` and
-`<!-- end of plug-ins -->`; and the options of plug-ins, between `<!-- options of KIND NAME, NAME -->` and
-`<!-- end of options -->`. What is said of each comes from the docstrings.
+Four kinds of blocks are written, wherever a page has them: the help of a command with all options, between the
+fences of ```text title="segarena NAME --help-all"```; the plug-ins of a kind, one line each, between
+`<!-- plug-ins of KIND -->` and `<!-- end of plug-ins -->`; the options of plug-ins, between
+`<!-- options of KIND NAME, NAME -->` and `<!-- end of options -->`; and the fields of a challenge's phase, between
+`<!-- fields of a phase -->` and `<!-- end of fields -->`. What is said of each comes from the docstrings.
 """
 
 from __future__ import annotations
@@ -23,17 +24,19 @@ from segarena.capabilities import CAPABILITIES
 from segarena.cli.main import SegarenaCommands, app
 from segarena.options import describe_type, options_of
 from segarena.registry import find, plugins_by_name
+from segarena_server.challenges.phase_fields import phase_table
 
 PAGES = Path(__file__).parent
 # Commands of other installed packages are not documented here.
 OWN = ("segarena.", "segarena_people.", "segarena_server.", "segarena_studio.")
 HELP = re.compile(
-    r'(```text title="segarena ?(?P<command>[a-z -]*?) --help"\n)(?P<text>.*?)(```)', re.DOTALL
+    r'(```text title="segarena ?(?P<command>[a-z -]*?) --help-all"\n)(?P<text>.*?)(```)', re.DOTALL
 )
 PLUGINS = re.compile(
     r"(<!-- plug-ins of (?P<kind>[a-z-]+) -->\n)(?P<text>.*?)(<!-- end of plug-ins -->)", re.DOTALL
 )
 ATTRIBUTES = re.compile(r"(<!-- capabilities -->\n)(.*?)(<!-- end of capabilities -->)", re.DOTALL)
+PHASE = re.compile(r"(<!-- fields of a phase -->\n)(.*?)(<!-- end of fields -->)", re.DOTALL)
 OPTIONS = re.compile(
     r"(<!-- options of (?P<kind>[a-z-]+) (?P<names>[\w, -]+?) -->\n)(?P<text>.*?)(<!-- end of options -->)",
     re.DOTALL,
@@ -60,10 +63,13 @@ def own_commands() -> typer.Typer:
 
 
 def help_text(command: str) -> str:
-    """Return the help of `segarena COMMAND` as printed 80 columns wide, spaces at line ends apart."""
+    """Return the help of `segarena COMMAND` with all options, 80 columns wide, spaces at line ends apart."""
     terminal = {"COLUMNS": "80", "TERM": "dumb"}
-    printed = CliRunner(env=terminal).invoke(own_commands(), [*command.split(), "--help"]).stdout
-    lines = [line.rstrip() for line in printed.strip().splitlines()]
+    done = CliRunner(env=terminal).invoke(own_commands(), [*command.split(), "--help-all"])
+    # A missing extra must not empty the page.
+    if done.exit_code != 0:
+        raise SystemExit(f"segarena {command} --help-all: {done.output.strip()}")
+    lines = [line.rstrip() for line in done.stdout.strip().splitlines()]
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)) + "\n"
 
 
@@ -116,6 +122,7 @@ def renewed(page: str) -> str:
     page = PLUGINS.sub(
         lambda block: f"{block[1]}\n{plugins_table(block['kind'])}\n{block[4]}", page
     )
+    page = PHASE.sub(lambda block: f"{block[1]}\n{phase_table()}\n{block[3]}", page)
     page = ATTRIBUTES.sub(lambda block: f"{block[1]}\n{capabilities_table()}\n{block[3]}", page)
     return OPTIONS.sub(
         lambda block: f"{block[1]}\n{options_table(block['kind'], block['names'])}\n{block[5]}",
@@ -127,7 +134,7 @@ def pages() -> Iterator[tuple[Path, str, str]]:
     """Yield each page that has blocks: its file, its text, and its text as it should be."""
     for path in sorted(PAGES.rglob("*.md")):
         text = path.read_text(encoding="utf-8")
-        if any(block.search(text) for block in (HELP, PLUGINS, ATTRIBUTES, OPTIONS)):
+        if any(block.search(text) for block in (HELP, PLUGINS, ATTRIBUTES, PHASE, OPTIONS)):
             yield path, text, renewed(text)
 
 

@@ -9,7 +9,7 @@ from segarena.davis import DavisInteractiveSession  # was: from davisinteractive
 
 
 def my_model(scribbles, shape):
-    """Label every pixel, in all frames, with the object of the nearest line within 25 pixels."""
+    """Label every pixel in all frames with the object of the nearest scribble point within 25 pixels."""
     frames, height, width = shape
     rows, columns = np.mgrid[:height, :width]
     nearest, mask = np.full((height, width), 25.0), np.zeros((height, width), dtype=int)

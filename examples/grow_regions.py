@@ -1,4 +1,4 @@
-"""Segmenter in one file: regions of similar colour grow from the clicks.
+"""A segmenter in one file: regions of similar colour grow from the clicks.
 
 segarena run clicks --segmenter "examples/grow_regions.py:GrowRegions(tolerance=12)" --dataset demo
 """
@@ -8,11 +8,11 @@ import numpy as np
 
 
 class GrowRegions:
-    """Segmenter that flood-fills similar colours from each click; where fills overlap, the nearer click wins.
+    """Segmenter that flood-fills similar colours from each click. Where fills overlap, the nearer click wins.
 
     Args:
-        tolerance: largest difference of each CIELAB channel to the clicked pixel, 0 to 255.
-        smooth_px: radius of a median filter against texture.
+        tolerance: largest difference in each CIELAB channel from the clicked pixel, 0 to 255.
+        smooth_px: radius of a median filter that reduces texture.
     """
 
     prompt_kinds = frozenset({"click"})

@@ -1,4 +1,4 @@
-"""Metric in one file: size of the largest error. An IoU of 0.95 can hide one hole or a thousand specks.
+"""A metric in one file: the size of the largest error. An IoU of 0.95 can hide one hole or a thousand specks.
 
 segarena run clicks --segmenter graph --dataset demo --metric examples/largest_error.py:LargestError
 """
@@ -10,7 +10,8 @@ import numpy as np
 class LargestError:
     """Areas in pixels of the largest 8-connected missing region and the largest surplus region.
 
-    Without such a region the area is 0, so two empty masks give 0 and 0. Ignored pixels belong to no region.
+    If there is no such region, the area is 0, so two empty masks give 0 and 0. Ignored pixels
+    belong to no region.
     """
 
     columns = ("largest_missing_px", "largest_surplus_px")
@@ -24,7 +25,7 @@ class LargestError:
 
 
 def largest_patch_px(mask):
-    """Return the number of pixels of the largest 8-connected patch of `mask`, 0 when it is empty."""
+    """Return the number of pixels in the largest 8-connected patch of `mask`, or 0 if it is empty."""
     if not mask.any():
         return 0
     _, _, statistics, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=8)

@@ -1,6 +1,6 @@
-"""Dataset in one file: a folder of .npz files, each with `image` and one or more arrays `mask_NAME`.
+"""A dataset in one file: a folder of .npz files, each with `image` and one or more arrays `mask_NAME`.
 
-segarena data check examples/npz_folder.py:NpzFolder my_arrays
+segarena data check-dataset examples/npz_folder.py:NpzFolder my_arrays
 segarena run clicks --segmenter graph --dataset "examples/npz_folder.py:NpzFolder(path='my_arrays')"
 """
 

@@ -1,4 +1,4 @@
-"""Drive the loop yourself: your script requests the next clicks and submits its masks, with any model.
+"""Drive the loop from your own script, which requests the next clicks and submits the masks of any model.
 
 python examples/own_loop.py
 """
@@ -9,7 +9,7 @@ import segarena
 
 
 def my_model(image, clicks):
-    """Label each pixel like the click nearest in colour (0..255 per channel) and position (pixels)."""
+    """Label each pixel like the click that is nearest in colour (0..255 per channel) and position (pixels)."""
     rows, columns = np.indices(image.shape[:2])
     features = np.dstack([image, rows, columns]).astype(np.float32)
     distances = [np.linalg.norm(features - features[click.position], axis=2) for click in clicks]

@@ -1,4 +1,4 @@
-"""Segmenter of volumes in one file: voxels about as bright as the prompted ones and connected to them.
+"""A segmenter of volumes in one file: selects voxels of similar brightness that are connected to the prompts.
 
 segarena run radioactive --segmenter "examples/spread_intensity.py:SpreadIntensity(width=2)" --dataset phantom
 """
@@ -8,7 +8,7 @@ from scipy import ndimage
 
 
 class SpreadIntensity:
-    """Voxels within `width` standard deviations of the prompted intensities, after smoothing."""
+    """Segmenter that selects voxels within `width` standard deviations of the prompted intensities, after smoothing."""
 
     sample_kinds = frozenset({"volume"})  # without it, `radioactive` would hand over single slices
     prompt_kinds = frozenset({"click", "box"})
@@ -17,7 +17,7 @@ class SpreadIntensity:
         self.width, self.smooth_mm = width, smooth_mm
 
     def encode(self, sample):
-        """Smooth the volume, once for all prompts; positions and spacing are (plane, row, column)."""
+        """Smooth the volume, once for all prompts. Positions and spacing are (plane, row, column)."""
         sigmas = [self.smooth_mm / edge for edge in sample.spacing_mm]
         return ndimage.gaussian_filter(sample.voxels.astype(np.float32), sigmas)
 

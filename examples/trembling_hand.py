@@ -1,4 +1,4 @@
-"""Simulated user in one file: aims at the centre of the error and misses slightly.
+"""A simulated user in one file: it aims at the centre of the error and misses slightly.
 
 segarena run clicks --segmenter graph --dataset demo --user centre --user "examples/trembling_hand.py:TremblingHand"
 """

@@ -1,6 +1,6 @@
 #!/bin/bash
-# A run on a cluster of Ray that lasts as long as the job: sbatch examples/slurm/ray.sh rclicks -s graph -d demo --out runs/graph
-# The arguments are those of `segarena run`. With GPUs, add --gpus-per-worker 0.5 or so. docs/clusters.md says more.
+# A run on a Ray cluster that lasts as long as the job: sbatch examples/slurm/ray.sh rclicks -s graph -d demo --out runs/graph
+# The arguments are those of `segarena run`. With GPUs, add --gpus-per-worker 0.5 or so. See docs/clusters.md.
 #SBATCH --job-name=segarena
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=1
@@ -8,7 +8,7 @@
 #SBATCH --time=12:00:00
 set -euo pipefail
 
-# Whoever reaches the cluster may run anything on it, unless they have to show a token: this one is of this job alone.
+# Without a token, anyone who can reach the cluster can run programs on it. This token is only for this job.
 export RAY_AUTH_MODE=token RAY_USAGE_STATS_ENABLED=0
 RAY_AUTH_TOKEN=$(python3 -c "import secrets; print(secrets.token_hex(32))")
 export RAY_AUTH_TOKEN
@@ -28,5 +28,5 @@ if ((SLURM_JOB_NUM_NODES > 1)); then
         ray start --address="$address" "${node[@]}" &
 fi
 
-# The script runs on the first node. Workers whose node is not there yet wait for it, and the others work.
+# The script runs on the first node. Workers wait until their node has joined; the others work meanwhile.
 segarena run "$@" --executor ray --address "$address" --workers $((SLURM_JOB_NUM_NODES * SLURM_CPUS_PER_TASK))

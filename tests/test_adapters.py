@@ -5,8 +5,12 @@ import importlib.util
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import cv2
+import numpy as np
 import pytest
+from PIL import Image
 
 import segarena.worker
 from segarena.errors import PluginInvalid
@@ -81,6 +85,118 @@ def test_what_is_said_of_an_adapter_is_complete(name):
 def test_pages_say_what_the_facts_say():
     for path, text in pages.written().items():
         assert path.read_text("utf-8") == text, f"{path}: python adapters/pages.py writes it anew"
+
+
+def model_without_network(name, monkeypatch, **fields):
+    """Return the model of an adapter as far as its preprocessing needs it."""
+    pytest.importorskip("torch")
+    monkeypatch.setitem(sys.modules, "segarena_worker", segarena.worker)
+    model_type = load(ADAPTERS / name / "adapter.py").Model
+    model = model_type.__new__(model_type)
+    vars(model).update({"device": "cpu", **fields})
+    return model
+
+
+@pytest.fixture
+def photograph(rng):
+    """A noisy photograph whose resizing shows whether a filter averages."""
+    return rng.integers(0, 256, (250, 187, 3), dtype=np.uint8)
+
+
+def normalized(pixels):
+    mean = np.array([0.485, 0.456, 0.406])
+    return ((pixels / 255 - mean) / [0.229, 0.224, 0.225]).transpose(2, 0, 1)
+
+
+@pytest.mark.parametrize(("name", "side_px"), [("hsnet", 100), ("rpmm", 101)])
+def test_images_are_resized_with_antialiasing_as_published(name, side_px, photograph, monkeypatch):
+    model = model_without_network(name, monkeypatch, side_px=side_px)
+    own = model.encode(SimpleNamespace(image=photograph, shape=photograph.shape[:2]))["image"]
+    small = Image.fromarray(photograph).resize((side_px, side_px), Image.Resampling.BILINEAR)
+    np.testing.assert_allclose(own[0], normalized(np.asarray(small)), atol=1e-5)
+
+
+def test_resized_images_of_pfenet_and_repri_are_not_rounded(photograph, monkeypatch):
+    seen = []
+
+    def extract_features(batch):
+        seen.append(batch)
+        return batch
+
+    sample = SimpleNamespace(image=photograph, shape=photograph.shape[:2])
+    model = model_without_network("pfenet", monkeypatch, side_px=96)
+    seen.append(model.encode(sample)["image"])
+    network = SimpleNamespace(extract_features=extract_features)
+    model_without_network("repri", monkeypatch, side_px=96, network=network).encode(sample)
+    square = np.zeros((96, 96, 3))
+    square[:, :64] = cv2.resize(photograph.astype(np.float32), (64, 96))
+    for own in seen:
+        np.testing.assert_allclose(own[0], normalized(square), atol=1e-5)
+
+
+def test_slices_of_medsam2_are_resized_by_pillow_as_bytes(rng, monkeypatch):
+    voxels = np.linspace(0, 1, 600 * 530).reshape(1, 600, 530).astype(np.float32)
+    voxels += rng.random(voxels.shape, dtype=np.float32) / 9
+    own = model_without_network("medsam2", monkeypatch).encode(
+        SimpleNamespace(voxels=voxels, shape=voxels.shape)
+    )
+    low, high = np.percentile(voxels, (0.5, 99.5))
+    grey = ((voxels[0].clip(low, high) - low) / (high - low) * 255).astype(np.uint8)
+    small = Image.fromarray(grey).convert("RGB").resize((512, 512))
+    np.testing.assert_allclose(own["pictures"][0], normalized(np.asarray(small)), atol=1e-4)
+
+
+AFFINES = {
+    "stored as read": None,
+    "left, posterior, inferior": np.array(
+        [[0, 0, -1, 9], [0, -1, 0, 9], [-1, 0, 0, 9], [0, 0, 0, 1.0]]
+    ),
+    "other axes": np.array([[-1, 0, 0, 0], [0, 0, 1, 0], [0, -1, 0, 0], [0, 0, 0, 1.0]]),
+}
+
+
+@pytest.mark.parametrize("affine", AFFINES.values(), ids=list(AFFINES))
+def test_segvol_sees_the_body_alone_and_answers_where_the_sample_is(affine, rng, monkeypatch):
+    voxels = np.zeros((40, 50, 60), np.float32)
+    voxels[4:30, 7:40, 9:58] = rng.gamma(2.0, 50.0, (26, 33, 49)) + 90
+    model = model_without_network("segvol", monkeypatch)
+    encoded = model.encode(SimpleNamespace(voxels=voxels, shape=voxels.shape, affine=affine))
+    assert (encoded["volume"] > 0).float().mean() > 0.99
+    monkeypatch.setattr(model, "answer", lambda volume, *_: (volume[0, 0] > 0).numpy())
+    dialogue = SimpleNamespace(prompts=(), clicks=())
+    found = model.in_sample(encoded, dialogue)
+    low = np.percentile(voxels[voxels > voxels.mean()], 0.05)
+    assert np.array_equal(found, voxels > low)
+    place = (12, 13, 14)
+    clicked = SimpleNamespace(position=place, is_positive=True)
+    box = SimpleNamespace(kind="box", start=place, stop=(13, 14, 15))
+
+    def only_the_prompted_voxel(volume, _small, dialogue):
+        (box,) = dialogue.prompts
+        (click,) = dialogue.clicks
+        assert tuple(click.position) == tuple(box.start) == tuple(box.stop - 1)
+        marked = np.zeros(volume.shape[2:], np.bool_)
+        marked[tuple(click.position)] = True
+        # Equal values of the same place show that volume and prompt are turned alike.
+        high = np.percentile(voxels[voxels > voxels.mean()], 99.95)
+        expected = (voxels[place] - low) / (high - low)
+        assert float(volume[0, 0][tuple(click.position)]) == pytest.approx(expected, abs=1e-5)
+        return marked
+
+    monkeypatch.setattr(model, "answer", only_the_prompted_voxel)
+    found = model.in_sample(encoded, SimpleNamespace(prompts=(box,), clicks=(clicked,)))
+    assert np.argwhere(found).tolist() == [list(place)]
+
+
+def test_voxels_of_sam_med3d_are_1_5_mm_apart_around_the_centre(monkeypatch):
+    ramp = np.broadcast_to(np.arange(70, dtype=np.float32), (3, 4, 70))
+    model = model_without_network("sam-med3d", monkeypatch, voxel_mm=1.5)
+    sample = SimpleNamespace(voxels=ramp, shape=ramp.shape, spacing_mm=(3, 1.5, 1), affine=None)
+    seen = model.encode(sample)["voxels"]
+    assert seen.shape == (46, 4, 6)
+    along = seen[:, 0, 0].numpy()
+    np.testing.assert_allclose(np.diff(along), 1.5, atol=1e-4)
+    assert along.mean() == pytest.approx(34.5, abs=1e-4)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -156,15 +156,19 @@ def test_click_commands_write_into_their_folders_alone(segarena, refused, tmp_pa
     dataset = work / "hostile.py:D"
     (work / "hostile.py").write_text(HOSTILE, encoding="utf-8")
     assert (
-        segarena("clicks", "crowd", "-d", dataset, "--clicks", 9, "-o", work / "raw.csv").exit_code
+        segarena(
+            "click-data", "crowd", "-d", dataset, "--clicks", 9, "-o", work / "raw.csv"
+        ).exit_code
         == 0
     )
     masks = ("--previous-masks", work / "masks" / "here")
     assert "leads out" in refused(
-        "clicks", "crowd", "-d", dataset, "--clicks", 9, "-o", work / "b.csv", *masks
+        "click-data", "crowd", "-d", dataset, "--clicks", 9, "-o", work / "b.csv", *masks
     )
     assert (
-        segarena("clicks", "maps", work / "raw.csv", "-d", dataset, "-o", work / "out").exit_code
+        segarena(
+            "click-data", "maps", work / "raw.csv", "-d", dataset, "-o", work / "out"
+        ).exit_code
         == 0
     )
     assert not list(tmp_path.rglob("escaped*"))

@@ -18,12 +18,12 @@ ROOT = Path(__file__).parents[1]
 SOURCES = sorted(ROOT.glob("packages/*/src"))
 PACKAGES = ("segarena", "segarena_people", "segarena_server", "segarena_studio")
 
-TOKENS_A_LINE = 8.75
-COMPREHENSIONS = 35
-CONDITIONAL_EXPRESSIONS = 16
-PACKED_ASSIGNMENTS = 0.3
-SHARED_NAMES = 88
-FUNCTION_LEVEL_IMPORTS = 103
+TOKENS_A_LINE = 8.0
+COMPREHENSIONS = 26
+CONDITIONAL_EXPRESSIONS = 12.5
+PACKED_ASSIGNMENTS = 0.2
+SHARED_NAMES = 80
+FUNCTION_LEVEL_IMPORTS = 60
 """Of our own modules. They stay where a top-level import would load torch, Ray or a server, or make a cycle."""
 
 COUNTED = {tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING}
@@ -98,6 +98,8 @@ def test_lines_hold_no_more_than_they_did(figure, bar):
 def test_public_names_keep_one_meaning():
     homes = collections.defaultdict(set)
     for path, (_, tree) in modules().items():
+        if "migrations" in path.parts:
+            continue  # Alembic prescribes the names of their functions.
         for node in tree.body:
             if isinstance(node, DEFINITION) and not node.name.startswith("_"):
                 homes[node.name].add(path)

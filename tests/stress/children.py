@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import select
 import signal
@@ -12,6 +13,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 MEMORY_BYTES = 1 << 30
+
+PYTHONS_OWN = re.compile(r"\b(?!DatasetError|StoreError)[A-Z]\w+(Error|Exception)\b")
+"""The name of an exception in a message: a traceback in disguise."""
 
 
 class Ended(NamedTuple):

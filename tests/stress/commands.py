@@ -8,9 +8,7 @@
 from __future__ import annotations
 
 import argparse
-import json
 import random
-import re
 import shutil
 import sys
 import tempfile
@@ -19,9 +17,10 @@ import traceback
 from collections import Counter
 from contextlib import chdir
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from children import in_child
+from children import PYTHONS_OWN, in_child
+from damage import TEXT_SUFFIXES, other_value
 from program import segarena
 from sound import make_all
 from typer.testing import Result
@@ -34,12 +33,9 @@ SECONDS, HANGS_S = 5, 120
 IN_CHILD = 25
 PROGRESS_S = 60
 
-PYTHONS_OWN = re.compile(r"\b(?!DatasetError|StoreError)[A-Z]\w+(Error|Exception)\b")
-"""The name of an exception in a message: a traceback in disguise."""
-
 READERS = """
 am/scenes.json am/coco.json am/rle.json am/images/shape_me.ann am/labelme.json am/cvat.xml
-    amodal check IN --repair
+    amodal check-annotations IN --repair
     amodal convert IN out.json
     amodal convert IN out.csv --to csv --repair
     amodal convert IN out --to png-16
@@ -61,31 +57,31 @@ maps-png/1.png
 bsds/human/test/1.npz bsds/images/test/1.jpg
     amodal edges maps-npy bsds --thresholds 2
     amodal statistics bsds --out out
-    data check bsds500 bsds
+    data check-dataset bsds500 bsds
 bsds-mat/groundTruth/test/1.mat
     amodal statistics bsds-mat --out out
-    data check bsds500 bsds-mat
+    data check-dataset bsds500 bsds-mat
 segments.json am/true_scenes.json
     amodal quality segments.json -t am/true_scenes.json
 clicks.csv
-    clicks check IN
-    clicks check IN -d SHAPES
-    clicks filter IN -d SHAPES -o out.csv
-    clicks counts IN -o out.csv
-    clicks compare-devices IN -d SHAPES --least-clicks 1
-    clicks maps IN -d SHAPES -o out.npz
-    clicks judge IN -d SHAPES -m uniform --draws 2 -o out.csv
-    clicks train IN -d SHAPES -o out --epochs 1 --size tiny
+    click-data check-table IN
+    click-data check-table IN -d SHAPES
+    click-data filter IN -d SHAPES -o out.csv
+    click-data counts IN -o out.csv
+    click-data compare-devices IN -d SHAPES --least-clicks 1
+    click-data maps IN -d SHAPES -o out.npz
+    click-data judge IN -d SHAPES -m uniform --draws 2 -o out.csv
+    click-data train IN -d SHAPES -o out --epochs 1 --size tiny
 crowd/raw.csv crowd/previous/0_______left_crowd_fn.png
-    clicks check crowd/raw.csv -d SHAPES
-    clicks maps crowd/raw.csv -d SHAPES --previous-masks crowd/previous -o out
-    clicks counts crowd/raw.csv
+    click-data check-table crowd/raw.csv -d SHAPES
+    click-data maps crowd/raw.csv -d SHAPES --previous-masks crowd/previous -o out
+    click-data counts crowd/raw.csv
 modes.csv
-    clicks compare-modes IN -d SHAPES -o out.csv
+    click-data compare-modes IN -d SHAPES -o out.csv
 shapes/images/1.png shapes/masks/1__left.png
-    clicks crowd -d SHAPES -o out.csv --clicks 3
-    clicks check clicks.csv -d SHAPES
-    data check folder shapes
+    click-data crowd -d SHAPES -o out.csv --clicks 3
+    click-data check-table clicks.csv -d SHAPES
+    data check-dataset folder shapes
     run clicks -s nothing -d SHAPES --rounds 2 -o out
     plan clicks -s nothing -d SHAPES --rounds 2 --samples 1
 options.toml
@@ -109,10 +105,10 @@ stats.csv tiers/split0_q_easy_sal.txt
 photos/images/0.png photos/masks/left/0.png
     toss sgtss photos --folds 2 --out out
     toss build photos --out out --per-partition 2 --per-level 1
-    data check oneshot-folder photos
+    data check-dataset oneshot-folder photos
     segment --support photos/images/0.png photos/masks/left/0.png -q photos/images/1.png -s copy-support-mask -o out
 volumes/images/a.nii.gz volumes/labels/a.nii.gz volumes/dataset.json
-    data check nifti-folder volumes
+    data check-dataset nifti-folder volumes
     run radioactive -s nothing -d nifti-folder(path='volumes') -o out --rounds 1
 dicom/ct/1.dcm dicom/seg.dcm
     data prepare lnq --from dicom --out out
@@ -122,9 +118,9 @@ flair/archive/a.zip
     data prepare ms_flair --from flair/archive --out out
 flair/out/prepared.json flair/out/dataset.json
     data prepare ms_flair --from flair/raw --out flair/out
-    data check nifti-folder flair/out
+    data check-dataset nifti-folder flair/out
 clips/frames/one/0001.jpg clips/masks/one/0001.png
-    data check video-folder clips
+    data check-dataset video-folder clips
 runs/clicks/run.json runs/clicks/pieces.jsonl runs/clicks/records/000000-000002.parquet
     report runs/clicks --out out
     check runs/clicks
@@ -162,7 +158,7 @@ def damage(path: Path, rng: random.Random) -> str:
     """Damage a file in one of many ways; return which."""
     data = path.read_bytes()
     ways = ["gone", "empty", "folder", "noise", "cut", "flips", "nul", "latin", "swapped"]
-    is_text = path.suffix in (".json", ".csv", ".txt", ".ann", ".jsonl", ".xml")
+    is_text = path.suffix in TEXT_SUFFIXES
     way = rng.choice(ways + ["value"] * 9 if is_text else ways + ["flips", "cut"] * 3)
     place = rng.randrange(len(data))
     if way in ("gone", "folder"):
@@ -171,7 +167,7 @@ def damage(path: Path, rng: random.Random) -> str:
             path.mkdir()
         return way
     if way == "value":
-        new = _other_value(path, data.decode(), rng)
+        new = other_value(path.suffix, data.decode(), rng)
     elif way == "flips":
         flipped = bytearray(data)
         for _ in range(rng.choice((1, 1, 2, 8))):
@@ -190,39 +186,6 @@ def damage(path: Path, rng: random.Random) -> str:
         }[way]
     path.write_bytes(new)
     return way
-
-
-VALUES = (
-    None, 0, -1, 1.5, 1e308, 10**30, "", "x", "\0", "../../x", [], {}, [None], [[]], [-1, 2], {"a": 1}, True,
-    float("nan"), "a" * 3000,
-)  # fmt: skip
-
-
-def _other_value(path: Path, text: str, rng: random.Random) -> bytes:
-    """Replace one value in JSON, or one cell of a table."""
-    if path.suffix in (".json", ".ann"):
-        whole = json.loads(text)
-        places = list(_places(whole))
-        inside, key = rng.choice(places) if places else ({}, "x")
-        if rng.random() < 0.2:
-            del inside[key]
-        else:
-            inside[key] = rng.choice(VALUES)
-        return json.dumps(whole).encode()
-    for_cells = "," if path.suffix == ".csv" else '"' if path.suffix == ".xml" else " "
-    lines = text.split("\n")
-    row = rng.randrange(max(1, len(lines) - 1))
-    cells = lines[row].split(for_cells)
-    cells[rng.randrange(len(cells))] = str(rng.choice(VALUES))
-    lines[row] = for_cells.join(cells)
-    return "\n".join(lines).encode()
-
-
-def _places(value: Any) -> Any:
-    for key, inside in value.items() if isinstance(value, dict) else enumerate(value):
-        yield value, key
-        if isinstance(inside, (dict, list)):
-            yield from _places(inside)
 
 
 def run_case(case: Case, sound: Path, rng: random.Random) -> tuple[str, str]:

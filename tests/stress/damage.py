@@ -1,9 +1,25 @@
-"""Damaged files for the stress test: bits flipped, cut off, headers that lie, parts repeated, formats swapped."""
+"""Damaged files for the stress test: bits flipped, cut off, headers that lie, parts repeated, formats swapped.
+
+Files whose format is known are also damaged by content: another value in JSON or a table, another column, another
+array. Readers parse such a file and meet the damage behind the parser.
+"""
 
 from __future__ import annotations
 
+import io
+import json
 import random
 import struct
+from typing import Any
+
+import numpy as np
+
+TEXT_SUFFIXES = (".json", ".csv", ".txt", ".ann", ".jsonl", ".xml", ".toml")
+VALUES = (
+    None, 0, -1, 1.5, 1e308, 10**30, "", "x", "\0", "../../x", [], {}, [None], [[]], [-1, 2], {"a": 1}, True,
+    float("nan"), "a" * 3000,
+)  # fmt: skip
+"""Values that take the place of another one."""
 
 NUMBERS = (
     b"-1",
@@ -22,11 +38,18 @@ WORDS = tuple(
 )
 
 
-def damaged(data: bytes, others: list[bytes], rng: random.Random) -> bytes:
-    """Return the bytes of a file with one to four kinds of damage; now and then another format's bytes."""
+def damaged(data: bytes, others: list[bytes], rng: random.Random, suffix: str = "") -> bytes:
+    """Return the bytes of a file with one to four kinds of damage; now and then another format's bytes.
+
+    With the suffix of a known format, two of five files get another value, column or array instead.
+    """
     kind = rng.random()
     if kind < 0.03:
         return rng.choice(others)
+    if kind < 0.43 and suffix in (*TEXT_SUFFIXES, *_BY_CONTENT):
+        if suffix in _BY_CONTENT:
+            return _BY_CONTENT[suffix](data, rng)
+        return other_value(suffix, data.decode(), rng)
     found = bytearray(data or b" ")
     for _ in range(rng.randint(1, 4)):
         rng.choice((_flip, _flip, _flip, _cut, _lie, _lie, _word, _repeat, _drop))(found, rng)
@@ -72,3 +95,100 @@ def _repeat(data: bytearray, rng: random.Random) -> None:
 def _drop(data: bytearray, rng: random.Random) -> None:
     at = _place(data, rng)
     del data[at : at + rng.randint(1, 60)]
+
+
+def other_value(suffix: str, text: str, rng: random.Random) -> bytes:
+    """Return the text with another value in JSON, or another cell in a line."""
+    if suffix in (".json", ".ann"):
+        whole = json.loads(text)
+        places = list(_places(whole))
+        inside, key = rng.choice(places) if places else ({}, "x")
+        if rng.random() < 0.2:
+            del inside[key]
+        else:
+            inside[key] = rng.choice(VALUES)
+        return json.dumps(whole).encode()
+    separator = {".csv": ",", ".xml": '"'}.get(suffix, " ")
+    lines = text.split("\n")
+    row = rng.randrange(max(1, len(lines) - 1))
+    cells = lines[row].split(separator)
+    cells[rng.randrange(len(cells))] = str(rng.choice(VALUES))
+    lines[row] = separator.join(cells)
+    return "\n".join(lines).encode()
+
+
+def _places(value: Any) -> Any:
+    for key, inside in value.items() if isinstance(value, dict) else enumerate(value):
+        yield value, key
+        if isinstance(inside, (dict, list)):
+            yield from _places(inside)
+
+
+def _other_column(data: bytes, rng: random.Random) -> bytes:
+    """Return a Parquet file in which one column is missing, empty, or of another type."""
+    import polars as pl
+
+    frame = pl.read_parquet(io.BytesIO(data))
+    name = rng.choice(frame.columns)
+    rows = frame.height
+    columns: list[Any] = [
+        None,
+        pl.Series(name, [None] * rows),
+        pl.Series(name, ["x"] * rows),
+        pl.Series(name, [-1] * rows),
+        pl.Series(name, [float("nan")] * rows),
+        pl.Series(name, [1e300] * rows),
+        pl.Series(name, [[1, 2]] * rows),
+        pl.Series(name, [b"\xff"] * rows),
+        pl.Series(name, [{"a": 1}] * rows),
+    ]
+    chosen = rng.choice(columns)
+    frame = frame.drop(name) if chosen is None else frame.with_columns(chosen)
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer)
+    return buffer.getvalue()
+
+
+def _other_arrays(data: bytes, rng: random.Random) -> bytes:
+    """Return an .npz file in which one array is missing or another one."""
+    arrays = dict(np.load(io.BytesIO(data)))
+    name = rng.choice(sorted(arrays))
+    other = _other_array(arrays[name], rng)
+    if other is None:
+        del arrays[name]
+    else:
+        arrays[name] = other
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def _other_npy(data: bytes, rng: random.Random) -> bytes:
+    """Return an .npy file with another array; the file as it is if it has objects."""
+    if b"|O" in data[:128]:
+        return data
+    array = np.load(io.BytesIO(data))
+    buffer = io.BytesIO()
+    other = _other_array(array, rng)
+    np.save(buffer, np.zeros(0) if other is None else other)
+    return buffer.getvalue()
+
+
+def _other_array(array: Any, rng: random.Random) -> Any:
+    """Return an array of another type, shape or content; None for none at all."""
+    others = [
+        None,
+        np.zeros(0),
+        np.float64(np.nan),
+        array[..., None],
+        np.ravel(array)[:-1],
+        np.full(array.shape, np.nan),
+        np.full(array.shape, -1, np.int64),
+        np.full(array.shape, 2**62, np.int64),
+        np.full(array.shape, "x"),
+        np.full(array.shape, 1j),
+    ]
+    return rng.choice(others)
+
+
+_BY_CONTENT = {".parquet": _other_column, ".npz": _other_arrays, ".npy": _other_npy}

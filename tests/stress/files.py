@@ -2,8 +2,9 @@
 
     python tests/stress/files.py --cases 50000 --seed 13
 
-What counts as a failure: an exception that is not one of segarena's, a signal, more memory, more time. A case is made
-of the seed and its number alone, and is printed when it fails: `--first NUMBER --cases 1` does it again.
+What counts as a failure: an exception that is not one of segarena's, or whose message names one of Python's, a signal,
+more memory, more time. A case is made of the seed and its number alone, and is printed when it fails:
+`--first NUMBER --cases 1` does it again.
 """
 
 from __future__ import annotations
@@ -22,10 +23,12 @@ from contextlib import redirect_stderr
 from pathlib import Path
 from typing import NamedTuple
 
-from children import in_child
+from children import PYTHONS_OWN, in_child
 from damage import damaged
+from dataset_folders import dataset_folders
 from folders import Folder, folders
 from readers import readers
+from uploads import uploads
 
 from segarena.errors import SegarenaError
 
@@ -75,7 +78,7 @@ def main() -> int:
 
 def sound_files(place: Path) -> list[Sound]:
     """Make all files below `place`, and return them."""
-    known = [*readers(), *folders()]
+    known = [*readers(), *folders(), *dataset_folders(), *uploads()]
 
     def make(number: int) -> None:
         with redirect_stderr(sys.stdout):
@@ -102,6 +105,7 @@ class Reading:
         self.known, self.place, self.seed = known, place, seed
         self.whole = [one.data for one in known]
         self.counts: Counter[str] = Counter()
+        self.by_reader: Counter[str] = Counter()
         self.slowest, self.most = (0.0, ""), 0
 
     def sound_is_read(self) -> bool:
@@ -137,6 +141,8 @@ class Reading:
                 print(
                     f"  {number - numbers.start:,} of {len(numbers):,}", file=sys.stderr, flush=True
                 )
+        done = [f"{name} {count:,}" for name, count in sorted(self.by_reader.items())]
+        print(f"cases of each reader: {', '.join(done)}")
         kinds = ("cases", "read", "refused", "tracebacks", "signals", "late")
         print(", ".join(f"{self.counts[kind]:,} {kind}" for kind in kinds))
         slowest = f"slowest {self.slowest[0]:.2f} s ({self.slowest[1]})"
@@ -147,8 +153,10 @@ class Reading:
 
     def count(self, number: int, outcome: str, took: float, said: str) -> None:
         """Note what became of a case."""
-        name = self.known[number % len(self.known)].name
+        one = self.known[number % len(self.known)]
+        name = one.name
         self.counts.update([outcome, "cases"])
+        self.by_reader[one.folder.name] += 1
         self.slowest = max(self.slowest, (took, name))
         if outcome not in ("read", "refused"):
             print(f"case {number} of seed {self.seed}, {name}: {said}", flush=True)
@@ -156,7 +164,8 @@ class Reading:
     def case(self, number: int) -> tuple[str, float, str]:
         """Damage a file and read it."""
         one = self.known[number % len(self.known)]
-        return self.read(one, damaged(one.data, self.whole, random.Random(f"{self.seed}/{number}")))
+        rng = random.Random(f"{self.seed}/{number}")
+        return self.read(one, damaged(one.data, self.whole, rng, Path(one.file).suffix))
 
     def read(self, one: Sound, data: bytes) -> tuple[str, float, str]:
         """Read a copy of the folder with this content of the file: what became of it, in how many seconds, and why."""
@@ -174,7 +183,8 @@ def _outcome(folder: Folder, place: Path) -> tuple[str, str]:
     try:
         folder.read(place)
     except SegarenaError as error:
-        return "refused", str(error)
+        said = str(error)
+        return "tracebacks" if PYTHONS_OWN.search(said) else "refused", said[:600]
     except BaseException:
         lines = traceback.format_exc().splitlines()
         return "tracebacks", " | ".join(line.strip()[:300] for line in lines[-9:])

@@ -41,26 +41,26 @@ def folders() -> list[Folder]:
         Folder("jpeg", _series("jpeg"), _read_series, ("ct/1.dcm",)),
         Folder("j2k", _series("j2k"), _read_series, ("ct/1.dcm",)),
         Folder("set", write_flair, _prepare("ms_flair"), FLAIR_FILES),
-        Folder("pictures", _pictures, _read_folder("folder"), ("images/a.png", "masks/a.png")),
+        Folder("pictures", _pictures, read_dataset("folder"), ("images/a.png", "masks/a.png")),
         Folder(
             "labels",
             _labels,
-            _read_folder("nifti-folder"),
+            read_dataset("nifti-folder"),
             ("dataset.json", "labels/a.nrrd", "images/a.nii"),
         ),
         Folder(
             "clip",
             _clip,
-            _read_folder("video-folder"),
+            read_dataset("video-folder"),
             ("frames/one/0001.jpg", "masks/one/0001.png"),
         ),
         Folder(
             "davis",
             _davis,
-            _read_folder("davis", subset="val"),
+            read_dataset("davis", subset="val"),
             ("ImageSets/2017/val.txt", "Scribbles/one/001.json"),
         ),
-        Folder("sbd", _sbd, _read_folder("sbd"), ("val.txt", "inst/one.mat")),
+        Folder("sbd", _sbd, read_dataset("sbd"), ("val.txt", "inst/one.mat")),
         Folder(
             "bucket",
             _bucket,
@@ -203,14 +203,14 @@ def _prepare(name: str) -> Callable[[Path], None]:
     return read
 
 
-def _save(path: Path, pixels: np.ndarray) -> None:
+def save(path: Path, pixels: np.ndarray) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     Image.fromarray(pixels).save(path)
 
 
 def _pictures(folder: Path) -> None:
-    _save(folder / "images/a.png", PHOTO)
-    _save(folder / "masks/a.png", MASK)
+    save(folder / "images/a.png", PHOTO)
+    save(folder / "masks/a.png", MASK)
 
 
 def _labels(folder: Path) -> None:
@@ -228,14 +228,14 @@ def _labels(folder: Path) -> None:
 
 def _clip(folder: Path) -> None:
     for number in (1, 2):
-        _save(folder / f"frames/one/{number:04d}.jpg", PHOTO)
-        _save(folder / f"masks/one/{number:04d}.png", MASK // 255)
+        save(folder / f"frames/one/{number:04d}.jpg", PHOTO)
+        save(folder / f"masks/one/{number:04d}.png", MASK // 255)
 
 
 def _davis(folder: Path) -> None:
     for number in range(2):
-        _save(folder / f"JPEGImages/480p/one/{number:05d}.jpg", PHOTO)
-        _save(folder / f"Annotations/480p/one/{number:05d}.png", MASK // 255)
+        save(folder / f"JPEGImages/480p/one/{number:05d}.jpg", PHOTO)
+        save(folder / f"Annotations/480p/one/{number:05d}.png", MASK // 255)
     line = {"path": [[0.2, 0.5], [0.3, 0.5]], "object_id": 1}
     for name, text in (
         ("ImageSets/2017/val.txt", "one\n"),
@@ -248,13 +248,13 @@ def _davis(folder: Path) -> None:
 def _sbd(folder: Path) -> None:
     from readers import write_instances
 
-    _save(folder / "img/one.jpg", PHOTO[:6, :10])
+    save(folder / "img/one.jpg", PHOTO[:6, :10])
     (folder / "inst").mkdir()
     write_instances(folder / "inst/one.mat")
     (folder / "val.txt").write_text("one\n")
 
 
-def _read_folder(name: str, **options: Any) -> Callable[[Path], None]:
+def read_dataset(name: str, **options: Any) -> Callable[[Path], None]:
     def read(folder: Path) -> None:
         from segarena.plugin_spec import PluginSpec
         from segarena.registry import build
@@ -420,7 +420,7 @@ def _read_lists(folder: Path) -> None:
 
 
 def _strokes(folder: Path) -> None:
-    _save(folder / "a/cup/ann.png", MASK // 255)
+    save(folder / "a/cup/ann.png", MASK // 255)
 
 
 def _read_strokes(folder: Path) -> None:
@@ -430,9 +430,9 @@ def _read_strokes(folder: Path) -> None:
 
 
 def _maps(folder: Path) -> None:
-    _save(folder / "a.png", MASK)
+    save(folder / "a.png", MASK)
     np.save(folder / "b.npy", MASK / 255)
-    _save(folder / "previous.png", MASK)
+    save(folder / "previous.png", MASK)
     np.savez_compressed(folder / "shared.npz", a=MASK / 255)
 
 

@@ -1,6 +1,7 @@
 """Many sessions at once at a server: what it adds beside the evaluation, and whether anything grows.
 
-    python tests/stress/load.py [--minutes 10] [--sessions 50] [--db sqlite|postgresql] [--think 2.0] [--dataset demo]
+    python tests/stress/load.py [--minutes 10] [--sessions 50] [--db sqlite|postgresql] [--think 2.0] [--workers 2]
+        [--dataset demo]
 
 So many participants hold runs, one after the other; each thinks for about so long (exponentially distributed) before it
 answers. Of each turn the server writes into its log how long it was from the last byte of the answer that came in to
@@ -9,12 +10,17 @@ took in the worker process. What is left when these two are taken away is what t
 writing to the disk twice, two processes talking, and waiting for the processor. Bar: no error, a 99th percentile of
 that below `--most-ms`, and, from two minutes on, memory in the second half of the time that grows by less than 5 % of
 what it is.
+
+With more sessions than the workers can serve, most of the time goes by in the queue. So the waits of participants are
+reported for first turns about a sample and later ones: with `--most-unfair 3` the 90th percentile of the first must not
+exceed three times that of the later ones.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import random
 import resource
 import sys
@@ -55,6 +61,12 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--dataset", choices=("small", "demo"), default="small")
     parser.add_argument("--most-ms", type=float, default=500.0)
+    parser.add_argument(
+        "--most-unfair",
+        type=float,
+        default=float("inf"),
+        help="Largest ratio of the 90th percentiles of waits for first and later turns.",
+    )
     given = parser.parse_args()
     if given.db == "postgresql" and programs() is None:
         print("no PostgreSQL is installed here: nothing was tried")
@@ -63,7 +75,8 @@ def main() -> int:
         loaded = load(Path(folder), db, given)
     for line in loaded.told():
         print(line)
-    return int(not loaded.is_held(given.most_ms / 1e3, given.minutes))
+    is_held = loaded.is_held(given.most_ms / 1e3, given.minutes)
+    return int(not is_held or loaded.unfairness() > given.most_unfair)
 
 
 @contextmanager
@@ -87,6 +100,10 @@ class Loaded:
         about: how it was done.
         people: who took part.
         faults: what went wrong with them.
+        first_s: waits for replies to first turns about a sample, in seconds.
+        later_s: waits for replies to all other turns.
+        answered: turns with a reply within the time.
+        load: of the machine over the last minute, at the end of the time.
         unended: runs that are not over.
         turns: of each turn evaluated, seconds added, queued, evaluated.
         memory: of each process by what it does, moments and bytes.
@@ -99,6 +116,10 @@ class Loaded:
     about: str
     people: Sequence[Participant]
     faults: Sequence[str]
+    first_s: np.ndarray
+    later_s: np.ndarray
+    answered: int
+    load: float
     unended: int
     turns: np.ndarray
     memory: dict[str, list[tuple[float, int]]]
@@ -109,14 +130,19 @@ class Loaded:
 
     def told(self) -> Generator[str]:
         """Yield it, a line each."""
-        waits = np.array([wait for person in self.people for wait in person.waits_s])
         runs = sum(len(person.finished) for person in self.people)
-        yield f"{self.about}: {runs} runs, {len(waits)} turns, {len(waits) / self.seconds:.1f} a second"
+        yield (
+            f"{self.about}, load {self.load:.0f}: {runs} runs, {self.answered} turns, "
+            f"{self.answered / self.seconds:.1f} a second"
+        )
         for name, values in zip(
             ("queued", "evaluated", "added"), self.turns.T[[1, 2, 0]], strict=True
         ):
             yield f"{name}: {_spread(values)}"
-        yield f"as participants see it: {_spread(waits)}; their processor {self.clients_cpu_s / self.seconds:.2f} cores"
+        yield f"participants wait for first turns: {_waits(self.first_s)}"
+        yield f"participants wait for later turns: {_waits(self.later_s)}"
+        yield f"90th percentile of first turns is {self.unfairness():.2f} times that of later ones"
+        yield f"processor of the participants: {self.clients_cpu_s / self.seconds:.2f} cores"
         for name, (slope, last) in self.slopes().items():
             yield f"memory of {name}: {last / 2**20:.0f} MiB, {slope * 60 / 2**20:+.2f} MiB a minute in the second half"
         yield self.tables
@@ -126,6 +152,12 @@ class Loaded:
             f"{'whole' if self.is_whole else 'DAMAGED'}"
         )
         yield f"added p99 {1e3 * np.quantile(self.turns[:, 0], 0.99):.0f} ms, {self.errors()} errors"
+
+    def unfairness(self) -> float:
+        """Return the 90th percentile of the waits for first turns as a multiple of that for later turns."""
+        if not len(self.first_s) or not len(self.later_s):
+            return 0.0
+        return float(np.quantile(self.first_s, 0.9) / np.quantile(self.later_s, 0.9))
 
     def errors(self) -> int:
         """Return how many answers or participants were not as they must be."""
@@ -181,14 +213,27 @@ def load(folder: Path, db: str, given: argparse.Namespace) -> Loaded:
         time.sleep(min(2.0, 6 * given.minutes))
         for name, size in memory_of(server):
             memory[name].append((time.monotonic() - started, size))
-    seconds, clients_cpu_s = time.monotonic() - started, _own_cpu_s() - cpu_s
+    ended = time.monotonic()
+    seconds = ended - started
+    clients_cpu_s = _own_cpu_s() - cpu_s
+    busy = os.getloadavg()[0]
     faults = let_them_finish(people)
     unended = wait_until_ended(data, db)
     server.stop()
+    waits = [wait for person in people for wait in person.waits]
+    # When the time is over nobody begins another run, so that turns sent later find an empty queue.
+    within = [wait for wait in waits if wait.sent_at < ended]
     return Loaded(
-        about=f"{given.sessions} sessions, {given.think:g} s of thinking, {given.workers} workers, {given.db}",
+        about=(
+            f"{given.sessions} sessions, {given.think:g} s of thinking, {given.workers} workers, "
+            f"{given.dataset}, {given.db}"
+        ),
         people=people,
         faults=faults,
+        first_s=np.array([wait.seconds for wait in within if wait.number == 0]),
+        later_s=np.array([wait.seconds for wait in within if wait.number > 0]),
+        answered=sum(wait.sent_at + wait.seconds < ended for wait in waits),
+        load=busy,
         unended=unended,
         turns=turns_in(server.log),
         memory=memory,
@@ -250,6 +295,13 @@ def _spread(values: np.ndarray) -> str:
         return "nothing"
     half, most, worst = 1e3 * np.quantile(values, (0.5, 0.99, 1.0))
     return f"median {half:.1f} ms, 99 % below {most:.0f} ms, at most {worst:.0f} ms"
+
+
+def _waits(values: np.ndarray) -> str:
+    if not len(values):
+        return "nothing"
+    half, most, worst = np.quantile(values, (0.5, 0.9, 1.0))
+    return f"median {half:.2f} s, 90 % below {most:.2f} s, at most {worst:.2f} s"
 
 
 def _resident(pid: int) -> int:

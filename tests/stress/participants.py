@@ -34,6 +34,21 @@ class RunEnded(Exception):
     """The server ended the run before its end, and said why."""
 
 
+@dataclass(frozen=True, slots=True)
+class TurnWait:
+    """The wait for the reply to one turn.
+
+    Attributes:
+        number: of the turn among those about its sample; 0 for the first one.
+        sent_at: when it was sent, by `time.monotonic`.
+        seconds: from then until the reply, requests sent again included.
+    """
+
+    number: int
+    sent_at: float
+    seconds: float
+
+
 class Participant(threading.Thread):
     """Holds runs, one after the other, until it is told to stop.
 
@@ -50,7 +65,7 @@ class Participant(threading.Thread):
         refused: why runs were ended by the server.
         heard: how often each status came.
         words: what was said with a 503.
-        waits_s: from each turn sent to its reply.
+        waits: for the reply to each turn.
         fault: why it gave up, else "".
     """
 
@@ -74,7 +89,7 @@ class Participant(threading.Thread):
         self.refused: list[str] = []
         self.heard: Counter[int] = Counter()
         self.words: Counter[str] = Counter()
-        self.waits_s: list[float] = []
+        self.waits: list[TurnWait] = []
         self.is_over = threading.Event()
         self.fault = ""
 
@@ -158,7 +173,7 @@ class Participant(threading.Thread):
         while True:
             started = time.monotonic()
             answer = self.ask("POST", f"/runs/{run}/samples/{key}/turns/{number}", content=body)
-            self.waits_s.append(time.monotonic() - started)
+            self.waits.append(TurnWait(number, started, time.monotonic() - started))
             self.acknowledged[run, key, number] = hashlib.sha256(answer.content).hexdigest()
             asked = unpack_reply(answer.content, shape).dialogues
             going = tuple(one.dialogue for one in asked if not one.over)

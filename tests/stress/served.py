@@ -42,7 +42,7 @@ import msgspec
 from segarena_server.serving import SiteServer, open_site
 from segarena_server.settings import Settings
 from segarena_server.site import Site
-from segarena_server.http.middleware import log_to
+from segarena_server.server_log import log_to
 log_to(Path(sys.argv[3]), logging.INFO)
 SiteServer(open_site(Path(sys.argv[1]), msgspec.convert(json.loads(sys.argv[2]), Settings))).run()
 """

@@ -176,7 +176,7 @@ def _clips() -> None:
 
 def _clicks() -> None:
     succeed(
-        "clicks",
+        "click-data",
         "crowd",
         "-d",
         "folder(path='shapes')",
@@ -187,10 +187,10 @@ def _clicks() -> None:
         "--limit",
         "2",
     )
-    succeed("clicks", "filter", "raw.csv", "-d", "folder(path='shapes')", "-o", "clicks.csv")
+    succeed("click-data", "filter", "raw.csv", "-d", "folder(path='shapes')", "-o", "clicks.csv")
     masks = ("--previous-masks", "crowd/previous")
     succeed(
-        "clicks",
+        "click-data",
         "crowd",
         "-d",
         "folder(path='shapes')",

@@ -110,7 +110,7 @@ def main() -> int:
 
 def longest(people: Sequence[Participant]) -> str:
     """Return the longest wait of anybody for a reply."""
-    return f"{max((wait for person in people for wait in person.waits_s), default=0.0):.1f} s"
+    return f"{max((wait.seconds for person in people for wait in person.waits), default=0.0):.1f} s"
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@
 One uses a mouse and one the keys, of whom one clicks and one scribbles; two use a finger, of whom again one clicks and
 one draws. They do so on photographs of the demo and on what a segmenter's masks of them miss or have too much. The
 study's times are those of the paper, divided by the speed. What was collected is exported and checked, and its clicks
-go through `segarena clicks check`, `judge` and `train`.
+go through `segarena click-data check-table`, `judge` and `train`.
 Exit code 1 if anything is refused on the way.
 """
 
@@ -74,10 +74,21 @@ def main() -> int:
     network = ["--size", "tiny", "--epochs", str(asked.epochs), "--out", str(out / "network")]
     fitted = f"fitted=network(path='{out / 'network' / 'best.pt'}')"
     steps = [
-        ["people", "check", str(out / "prompts.parquet")],
-        ["clicks", "check", table, "--dataset", "demo"],
-        ["clicks", "train", table, *about, *network],
-        ["clicks", "judge", table, *about, "--model", fitted, "--model", "depth", "--draws", "10"],
+        ["people", "check-prompts", str(out / "prompts.parquet")],
+        ["click-data", "check-table", table, "--dataset", "demo"],
+        ["click-data", "train", table, *about, *network],
+        [
+            "click-data",
+            "judge",
+            table,
+            *about,
+            "--model",
+            fitted,
+            "--model",
+            "depth",
+            "--draws",
+            "10",
+        ],
     ]
     codes = [subprocess.run([_segarena(), *step], check=False).returncode for step in steps]
     show(f"steps refused: {sum(code != 0 for code in codes)} of {len(steps)}; {out}")

@@ -3,15 +3,22 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 CORE ?= .venv-core
+FLOORS ?= .venv-floors
+RELEASE ?= .venv-release
 CODE := packages tests benches examples adapters conftest.py
 PACKAGES := packages/segarena packages/segarena-people packages/segarena-server packages/segarena-studio
 EDITABLE := $(addprefix -e ,$(PACKAGES))
+EXTRAS := -e 'packages/segarena[client,figures,models,radiology,ray]' -e 'packages/segarena-server[oidc,s3]' \
+	packages/segarena/tests/plugin_package
+# The group of pytest and what else the tests need.
+TOOLS := packages/segarena/pyproject.toml:test
 STAMP := $(VENV)/.installed
 
-.PHONY: browser demo test install lint types contract tests core-tests docs bench clean help stress
+.PHONY: browser demo test install lint types contract tests core-tests docs bench clean help stress test-long \
+	test-floors wheels
 
 help:      ## show this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
 demo: $(STAMP)      ## judge two segmenters on photographs, write a report, say where it lies
 	$(BIN)/segarena demo
@@ -55,9 +62,31 @@ browser:      ## install Debian's Chromium for the tests of pages, where there i
 	{ $$root apt-get update -qq && $$root apt-get install -qq -y --no-install-recommends chromium >/dev/null; } 2>/dev/null \
 	|| echo "no Chromium here, and apt-get cannot install it: tests of pages are skipped until one is on the PATH"
 
+test-long: $(VENV)/.developed browser      ## tests that take too long for every run, such as all databases in a browser
+	$(BIN)/pytest -n 2 --dist worksteal -m long
+
+# Warnings are no errors here: old versions call what newer packages, which they require, deprecate.
+FLOOR_TESTS := $(addprefix packages/segarena/tests/,arrays cli/test_run.py datasets files metrics protocol records \
+	reports segmenters/learned statistics systems/volumes terminal) \
+	packages/segarena-people/tests/formats packages/segarena-server/tests/challenges packages/segarena-server/tests/storage
+test-floors: $(FLOORS)/.installed      ## the demo, a board and part of the tests, with the lowest versions of all packages
+	$(FLOORS)/bin/segarena demo --out $(FLOORS)/demo
+	$(FLOORS)/bin/segarena board $(FLOORS)/demo/graph $(FLOORS)/demo/grabcut --out $(FLOORS)/board
+	$(FLOORS)/bin/python -m pytest -n 2 -W default -m 'not browser and not long' $(FLOOR_TESTS)
+
+# The lowest versions of some packages have no wheels for newer Pythons.
+$(FLOORS)/.installed: $(addsuffix /pyproject.toml,$(PACKAGES)) tests/version_floors.py
+	rm -rf $(FLOORS)
+	python3.11 -m venv $(FLOORS)
+	$(FLOORS)/bin/python -m pip install --quiet --upgrade pip
+	$(FLOORS)/bin/python -m pip install --quiet torch==2.13.0
+	$(FLOORS)/bin/python tests/version_floors.py > $(FLOORS)/constraints.txt
+	$(FLOORS)/bin/python -m pip install --quiet --constraint $(FLOORS)/constraints.txt $(EDITABLE) $(EXTRAS) --group $(TOOLS)
+	@touch $@
+
 stress: $(VENV)/.developed      ## damaged files for every reader and command, edited and killed runs: about an hour
 	$(BIN)/python tests/stress
-	HYPOTHESIS_PROFILE=thorough $(BIN)/pytest -n 2 --dist worksteal -m hypothesis
+	HYPOTHESIS_PROFILE=thorough $(BIN)/pytest -n 2 --dist worksteal -m 'hypothesis or long'
 
 bench: $(VENV)/.developed      ## speed, as ratios
 	$(BIN)/python benches/run_all.py
@@ -67,6 +96,17 @@ docs: $(VENV)/.documented      ## renew what the pages take from the code, build
 	$(BIN)/mkdocs build --strict
 
 install: $(STAMP)      ## make the environment and install segarena into it
+
+wheels: $(RELEASE)/.installed      ## build the wheel and the source distribution of each package into dist/, and check them
+	rm -rf dist
+	for package in $(PACKAGES); do $(RELEASE)/bin/python -m build --outdir dist $$package || exit 1; done
+	$(RELEASE)/bin/twine check --strict dist/*
+
+$(RELEASE)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(RELEASE)
+	$(RELEASE)/bin/python -m pip install --quiet --upgrade pip
+	$(RELEASE)/bin/python -m pip install --quiet --group release
+	@touch $@
 
 $(STAMP): $(addsuffix /pyproject.toml,$(PACKAGES))
 	$(PYTHON) -m venv $(VENV)
@@ -79,9 +119,8 @@ $(STAMP): $(addsuffix /pyproject.toml,$(PACKAGES))
 # those of strangers' programs are skipped. Node and tsc test the studio's modules and check their types; no user needs them.
 $(VENV)/.developed: $(STAMP) pyproject.toml
 	$(BIN)/python -m pip install --quiet torch==2.13.0
-	$(BIN)/python -m pip install --quiet $(EDITABLE) -e 'packages/segarena[client,figures,models,radiology,ray]' \
-		-e 'packages/segarena-server[oidc,s3]' packages/segarena/tests/plugin_package
-	$(BIN)/python -m pip install --quiet --group dev
+	$(BIN)/python -m pip install --quiet $(EDITABLE) $(EXTRAS)
+	$(BIN)/python -m pip install --quiet --group $(TOOLS) --group dev
 	ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || apt-get install --quiet --yes postgresql || true
 	command -v bwrap >/dev/null || apt-get install --quiet --yes bubblewrap || true
 	command -v node >/dev/null || apt-get install --quiet --yes --no-install-recommends nodejs || true
@@ -93,12 +132,13 @@ $(CORE)/.developed: packages/segarena/pyproject.toml pyproject.toml
 	$(CORE)/bin/python -m pip install --quiet --upgrade pip
 	$(CORE)/bin/python -m pip install --quiet torch==2.13.0
 	$(CORE)/bin/python -m pip install --quiet -e 'packages/segarena[client,figures,models,radiology,ray]' \
-		packages/segarena/tests/plugin_package --group core-test
+		packages/segarena/tests/plugin_package --group $(TOOLS)
 	@touch $@
 
-$(VENV)/.documented: $(VENV)/.developed
-	$(BIN)/python -m pip install --quiet --group docs
+# Not .developed: the pages need no torch, whose installation takes longer than everything else here.
+$(VENV)/.documented: $(STAMP) pyproject.toml
+	$(BIN)/python -m pip install --quiet $(EDITABLE) -e 'packages/segarena[client]' --group docs
 	@touch $@
 
 clean:      ## remove the environment and what tools leave
-	rm -rf $(VENV) $(CORE) site build dist .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(CORE) $(FLOORS) $(RELEASE) site build dist .pytest_cache .ruff_cache

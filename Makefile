@@ -41,19 +41,28 @@ contract: $(VENV)/.developed      ## lower folders never import higher ones
 # done first takes over from the others. There are three on two cores, because tests of servers and browsers wait for a
 # third of their time. Bytecode is kept, or every process that a test starts would compile the package anew.
 # Coverage is of lines, by instructions that are taken out again once they have run: tracing doubles the time of the suite.
+# The table of coverage lies in build/, so that the last lines printed name what failed.
 # Each has one thread: those of several processes on two cores would wait for each other.
+# What failed is run once more, alone: among several processes a server or a browser may have waited too long for a busy
+# machine. The first list of failures stays in the output, and what fails twice fails.
 PROCESSES ?= 3
-PYTEST := python -m slipcover -m pytest -n $(PROCESSES) --dist worksteal
+define run_tests
+	mkdir -p build
+	$(1) -m slipcover --out build/coverage-$(2).txt -m pytest -n $(PROCESSES) --dist worksteal $(3) \
+	|| { test $$? = 1 && $(1) -m pytest --last-failed --last-failed-no-failures none $(3); }
+	@tail -n 1 build/coverage-$(2).txt
+endef
 tests core-tests: export PYTHONDONTWRITEBYTECODE =
 tests core-tests: export OMP_NUM_THREADS = 1
 tests core-tests: export OPENBLAS_NUM_THREADS = 1
 tests core-tests: export POLARS_MAX_THREADS = 1
 tests: $(VENV)/.developed browser      ## tests of the companion packages and of the repository, with coverage
-	$(BIN)/$(PYTEST) packages/segarena-people/tests packages/segarena-server/tests packages/segarena-studio/tests tests
+	$(call run_tests,$(BIN)/python,companions,packages/segarena-people/tests packages/segarena-server/tests \
+	packages/segarena-studio/tests tests)
 
 # The core is tested where no companion package is installed: what it needs, it has to bring.
 core-tests: $(CORE)/.developed browser      ## tests of the core, in an environment with nothing but the core
-	$(CORE)/bin/$(PYTEST) packages/segarena/tests
+	$(call run_tests,$(CORE)/bin/python,core,packages/segarena/tests)
 
 # Pages are tested in a real browser. Where none can be had, these tests are skipped, and say so.
 browser:      ## install Debian's Chromium for the tests of pages, where there is no such browser

@@ -395,6 +395,7 @@ HOSTILE = {
 def test_a_program_that_turns_hostile_in_the_run_fails_there_and_harms_nobody(
     how, api, working, monkeypatch
 ):
+    others = set(_bwraps(os.getpid()))  # programs of tests that did not wait for their end
     limits = msgspec.structs.replace(
         working.site.settings.sent, answer_s=0.5, memory_gb=0.5, processes=64
     )
@@ -409,12 +410,13 @@ def test_a_program_that_turns_hostile_in_the_run_fails_there_and_harms_nobody(
     assert there.is_complete
     assert there.records()["failure"].is_not_null().all()
     assert api.get("/ping").status_code == 200
-    wait_until(lambda: not _bwraps(os.getpid()))
+    wait_until_gone(set(_bwraps(os.getpid())) - others)
 
 
 @confined
 @on_a_file
 def test_a_judging_process_that_is_killed_is_replaced_and_nothing_is_counted_twice(api, working):
+    others = set(_bwraps(os.getpid()))
     slow = WORKER.replace("found = []", "found = []\n        import time; time.sleep(0.7)")
     told = waited(api, send(api, "final", "worker", slow.encode()))
     assert told["state"] == "taken", told
@@ -430,7 +432,7 @@ def test_a_judging_process_that_is_killed_is_replaced_and_nothing_is_counted_twi
         == there.records().height
     )
     assert there.records()["failure"].is_null().all()
-    wait_until(lambda: not _bwraps(os.getpid()))
+    wait_until_gone(set(_bwraps(os.getpid())) - others)
 
 
 def wait_until(is_so):
@@ -439,6 +441,23 @@ def wait_until(is_so):
     while not is_so():
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def wait_until_gone(pids):
+    """Wait until processes have ended; fail with their state and command line after a long time."""
+    deadline = time.monotonic() + 120
+    while left := [described for pid in pids if (described := _described(pid))]:
+        assert time.monotonic() < deadline, left
+        time.sleep(0.02)
+
+
+def _described(pid):
+    """Return the state, parent and command line of a process, or "" if it has ended."""
+    with suppress(OSError):
+        _, _, rest = Path(f"/proc/{pid}/stat").read_text().rpartition(")")
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ")
+        return f"{pid}: {rest[:40]} {words.decode(errors='replace')[-300:]}"
+    return ""
 
 
 def _judging():

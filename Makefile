@@ -40,7 +40,7 @@ contract: $(VENV)/.developed      ## lower folders never import higher ones
 # Each process begins with its part of the tests, in order, so that what the tests of a file share is made once; who is
 # done first takes over from the others. There are three on two cores, because tests of servers and browsers wait for a
 # third of their time. Bytecode is kept, or every process that a test starts would compile the package anew.
-# Coverage is of lines, by instructions that are taken out again once they have run: tracing doubles the time of the suite.
+# Coverage is of lines, by instructions that are taken out as soon as they have run: tracing doubles the time of the suite.
 # The table of coverage lies in build/, so that the last lines printed name what failed.
 # Each has one thread: those of several processes on two cores would wait for each other.
 # What failed is run once more, alone: among several processes a server or a browser may have waited too long for a busy
@@ -48,7 +48,7 @@ contract: $(VENV)/.developed      ## lower folders never import higher ones
 PROCESSES ?= 3
 define run_tests
 	mkdir -p build
-	$(1) -m slipcover --out build/coverage-$(2).txt -m pytest -n $(PROCESSES) --dist worksteal $(3) \
+	$(1) -m slipcover --immediate --out build/coverage-$(2).txt -m pytest -n $(PROCESSES) --dist worksteal $(3) \
 	|| { test $$? = 1 && $(1) -m pytest --last-failed --last-failed-no-failures none $(3); }
 	@tail -n 1 build/coverage-$(2).txt
 endef

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 import uuid
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import httpx2
@@ -112,11 +112,12 @@ def test_a_server_killed_while_it_judges_a_program_goes_on_and_writes_once(tmp_p
             folder = data / "runs" / sent / "records"
             wait_until(lambda: list(folder.glob("*.parquet")))
             assert len(list(folder.glob("*.parquet"))) < 3
-            assert confined()
+            programs = confined_below(process.pid)
+            assert programs
             os.kill(process.pid, signal.SIGKILL)
             process.wait()
         # The kernel ends it with the process that started it, which takes a moment where there is much to do.
-        wait_until(lambda: not confined())
+        wait_until(lambda: not any(is_confined(program) for program in programs))
         with serving(data, port):
             wait_until(lambda: state_of_run(api, sent) == "over")
     run = RunFolder.open(data / "runs" / sent)
@@ -134,14 +135,19 @@ def state_of_run(api, sent):
         return None
 
 
-def confined():
-    """Return the processes in sandboxes that hold a submission."""
-    return [path for path in Path("/proc").glob("[0-9]*/mountinfo") if _is_of_sandbox(path)]
+def confined_below(pid):
+    """Return the ids of processes in sandboxes that hold a submission and descend from a process."""
+    found = []
+    for children in Path(f"/proc/{pid}/task").glob("*/children"):
+        # A process may end while it is looked at.
+        with suppress(OSError):
+            for child in children.read_text().split():
+                found += [child] if is_confined(child) else confined_below(child)
+    return found
 
 
-def _is_of_sandbox(mounts):
+def is_confined(pid):
     # The command line in a sandbox names no folder of ours.
-    try:
-        return "segarena-sent" in mounts.read_text()
-    except OSError:
-        return False
+    with suppress(OSError):
+        return "segarena-sent" in Path(f"/proc/{pid}/mountinfo").read_text()
+    return False

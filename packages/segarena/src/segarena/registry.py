@@ -188,6 +188,11 @@ def find_registered(kind: str, name: str) -> Callable[..., Any]:
     if current_name(kind, name) in every:
         # A package was installed while this process ran.
         return every[current_name(kind, name)]
+    if kind == "dataset" and Path(name).name != name and not Path(name).expanduser().is_dir():
+        raise UnknownPlugin(
+            f"no folder {name!r}; expected the path of a folder, the name of a dataset, such as 'demo', or "
+            "my_file.py:MyClass"
+        )
     hint = suggest_names(name, every) or f"known: {', '.join(every) or 'none'}."
     missing = "".join(f"{text}; " for text in import_errors())
     raise UnknownPlugin(

@@ -202,6 +202,10 @@ def test_labels_name_runs_in_terminal_page_and_latex(segarena, refused, tmp_path
     assert "Mine" in segarena("report", "a", "--label", "Mine").stdout
     message = refused("report", "a", "b", "--label", "c=Mine")
     assert "label: expected RUN=LABEL with one of the runs a, b, got 'c=Mine'" in message
+    message = refused("report", "a", "--label", "a=Mine", "--label", "c=Base")
+    assert "label: expected RUN=LABEL with one of the runs a, got 'c=Base'" in message
+    message = refused("report", "a", "--label", "a=Mine", "--label", "a=Base")
+    assert "label: expected one label for a, got a second one, 'a=Base'" in message
 
 
 def test_note_and_tags_are_in_the_run_and_its_report(segarena, tmp_path):

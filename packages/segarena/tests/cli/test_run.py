@@ -241,6 +241,10 @@ def test_a_file_of_options_that_is_not_there_is_named(refused):
             "no dataset is called 'dmeo'; did you mean 'demo'",
         ),
         (
+            ["run", "-s", "sample-disc", "-d", "pictures/monday"],
+            "no folder 'pictures/monday'; expected the path of a folder, the name of a dataset",
+        ),
+        (
             ["run", "-s", "sample-disc", "-u", "center"],
             "no user is called 'center'; did you mean 'centre'?",
         ),

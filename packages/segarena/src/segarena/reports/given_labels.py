@@ -17,19 +17,23 @@ def labels_of_runs(folders: Sequence[str | Path], given: Sequence[str]) -> list[
             "runs/graph"; for a single folder also a label alone.
 
     Raises:
-        InvalidInput: RUN matches no folder, or several.
+        InvalidInput: RUN matches no folder, or several, or a folder has a label already.
     """
     labels = [""] * len(folders)
     for text in given:
         run, _, label = text.partition("=")
         found = [index for index, folder in enumerate(folders) if _is_named(folder, run)]
-        if not found and len(folders) == 1:
+        if not found and len(folders) == 1 and len(given) == 1:
             found = [0]
             label = text
         if len(found) != 1 or not label.strip():
             names = ", ".join(Path(folder).name for folder in folders[:8])
             raise InvalidInput(
                 f"label: expected RUN=LABEL with one of the runs {names}, got {text[:80]!r}"
+            )
+        if labels[found[0]]:
+            raise InvalidInput(
+                f"label: expected one label for {Path(folders[found[0]]).name}, got a second one, {text[:80]!r}"
             )
         labels[found[0]] = " ".join(label.split())
     return labels

@@ -1,23 +1,25 @@
 """Compare each adapter's preprocessing with the published transform on the same random input.
 
-    python adapters/preprocessing.py REPOSITORIES
+    python adapters/preprocessing.py REPOSITORIES [NAME ...]
 
 REPOSITORIES holds a checkout of each published repository, in a folder with the adapter's name. The
-table in README.md is written anew. It needs torch, torchvision, Pillow, OpenCV, MONAI and TorchIO.
+rows of the named adapters in the table of README.md are written anew, without names all rows. It
+needs torch, torchvision, Pillow, OpenCV, MONAI and TorchIO, and the packages of the repositories.
 """
 
 from __future__ import annotations
 
-import ast
-import importlib.util
+import importlib
+import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
+import dialogues
 import numpy as np
+from dialogues import definitions_of, imports_from, load
 
 HERE = Path(__file__).parent
 START, END = "<!-- preprocessing -->\n", "<!-- end of preprocessing -->"
@@ -26,30 +28,6 @@ TOLERANCE = 1e-5
 
 SHAPE = (500, 375)
 VOLUME = (40, 300, 280)
-
-UNCHANGED = {
-    "cfr-icl": "the image goes unchanged to the published predictor",
-    "fbrs": "the image divided by 255, as `ToTensor` does, goes to the published predictor",
-    "mobilesam": "the image goes unchanged to the published predictor",
-    "ritm": "the image goes unchanged to the published predictor",
-    "sam-med2d": "the image goes unchanged to the published predictor",
-    "scribbleprompt": "grey values of 0 to 1, resized as in the published predictor",
-    "segnext": "the image goes unchanged to the published predictor",
-    "simpleclick": "the image goes unchanged to the published predictor",
-}
-"""Adapters without a transform of their own."""
-
-
-def load(path: Path) -> ModuleType:
-    """Import a file that is no part of a package."""
-    name = f"{path.parent.name}_{path.stem}".replace("-", "_")
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is no Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 def adapter(name: str, **fields: Any) -> Any:
@@ -61,31 +39,6 @@ def adapter(name: str, **fields: Any) -> Any:
     model = module.Model.__new__(module.Model)
     vars(model).update({"device": "cpu", **fields})
     return model
-
-
-@contextmanager
-def imports_from(folder: Path) -> Iterator[None]:
-    """Import modules from a checkout, and forget them afterwards: checkouts share names of modules."""
-    known = set(sys.modules)
-    sys.path.insert(0, str(folder))
-    try:
-        yield
-    finally:
-        sys.path.remove(str(folder))
-        for name in set(sys.modules) - known:
-            if str(folder) in str(getattr(sys.modules[name], "__file__", None) or folder):
-                del sys.modules[name]
-
-
-def functions_of(file: Path, *names: str) -> SimpleNamespace:
-    """Return functions and classes of a script, without running the script."""
-    tree = ast.parse(file.read_text("utf-8"))
-    chosen = [node for node in tree.body if getattr(node, "name", "") in names]
-    from PIL import Image
-
-    namespace: dict[str, Any] = {"np": np, "Image": Image}
-    exec(compile(ast.Module(chosen, []), str(file), "exec"), namespace)  # noqa: S102 - the published code
-    return SimpleNamespace(**{name: namespace[name] for name in names})
 
 
 def photograph(seed: int = 0) -> tuple[Any, Any]:
@@ -201,10 +154,14 @@ def rpmm(repository: Path) -> Pairs:
 
 def medsam2(repository: Path) -> Pairs:
     """Compare slices; the window of intensities is a choice of the adapter, and the same for both."""
+    from PIL import Image
+
     rng = np.random.default_rng(0)
     voxels = rng.normal(size=(3, 300, 280)).cumsum(axis=1).astype(np.float32)
-    script = functions_of(
-        repository / "medsam2_infer_3D_CT.py", "resize_grayscale_to_rgb_and_resize"
+    script = definitions_of(
+        repository / "medsam2_infer_3D_CT.py",
+        "resize_grayscale_to_rgb_and_resize",
+        namespace={"np": np, "Image": Image},
     )
     low, high = np.percentile(voxels, (0.5, 99.5))
     grey = (voxels.clip(low, high) - low) / (high - low) * 255.0
@@ -291,32 +248,63 @@ COMPARISONS: dict[str, Callable[[Path], Pairs]] = {
 
 
 def row(name: str, what: str, own: Any, published: Any) -> str:
-    """Return one line of the table: how far the adapter is from the published transform."""
-    first = np.asarray(own, dtype=np.float64)
-    second = np.asarray(published, dtype=np.float64)
-    if first.shape != second.shape:
-        return f"| {name} | {what} | shape {first.shape}, published {second.shape} | |"
-    difference = np.abs(first - second)
-    differing = int((difference > TOLERANCE).sum())
-    return f"| {name} | {what} | {differing} of {difference.size} values | {difference.max():.1e} |"
+    """Return one line of the table: how far the adapter is from the published code.
+
+    Lists of arrays are counted together. Masks differ by pixels, everything else by values.
+    """
+    pairs = [(own, published)]
+    unit = "values"
+    if isinstance(own, list):
+        if len(own) != len(published):
+            return f"| {name} | {what} | {len(own)} arrays, published {len(published)} | |"
+        pairs = list(zip(own, published, strict=True))
+        what = f"{what}, {len(own)} arrays"
+        if own[0].dtype == np.bool_:
+            unit = "pixels"
+    total = differing = 0
+    largest = 0.0
+    for each, reference in pairs:
+        first = np.asarray(each, dtype=np.float64)
+        second = np.asarray(reference, dtype=np.float64)
+        if first.squeeze().shape != second.squeeze().shape:
+            return f"| {name} | {what} | shape {first.shape}, published {second.shape} | |"
+        difference = np.abs(first.squeeze() - second.squeeze())
+        total += difference.size
+        differing += int((difference > TOLERANCE).sum())
+        largest = max(largest, float(difference.max()))
+    return f"| {name} | {what} | {differing} of {total} {unit} | {largest:.1e} |"
 
 
-def table(repositories: Path) -> str:
-    """Return the comparison of all adapters as Markdown."""
-    lines = [
-        "| adapter | input | different values | largest difference |",
-        "| --- | --- | --- | --- |",
-    ]
-    for name, compare in COMPARISONS.items():
-        for what, own, published in compare(repositories / name):
-            lines.append(row(name, what, own, published))
-    lines += [f"| {name} | {reason} | | |" for name, reason in UNCHANGED.items()]
-    return "\n".join(lines) + "\n"
+def compared(name: str, repository: Path) -> list[str]:
+    """Return the lines of one adapter."""
+    if name in COMPARISONS:
+        pairs = COMPARISONS[name](repository)
+    else:
+        with imports_from(repository):
+            pairs = dialogues.COMPARISONS[name](repository)
+    return [row(name, what, own, published) for what, own, published in pairs]
+
+
+def write_rows(name: str, repository: Path) -> None:
+    """Compare one adapter and write its rows of the table anew."""
+    page = HERE / "README.md"
+    before, _, rest = page.read_text("utf-8").partition(START)
+    old, _, after = rest.partition(END)
+    head, rule, *lines = old.splitlines()
+    rows: dict[str, list[str]] = {}
+    for line in lines:
+        rows.setdefault(line.strip("| ").partition(" |")[0], []).append(line)
+    rows[name] = compared(name, repository)
+    body = [line for each in sorted(rows) for line in rows[each]]
+    page.write_text(before + START + "\n".join([head, rule, *body]) + "\n" + END + after, "utf-8")
 
 
 if __name__ == "__main__":
-    page = HERE / "README.md"
-    before, _, rest = page.read_text("utf-8").partition(START)
-    page.write_text(
-        before + START + table(Path(sys.argv[1])) + END + rest.partition(END)[2], "utf-8"
-    )
+    repositories, *names = sys.argv[1:]
+    if len(names) == 1:
+        write_rows(names[0], Path(repositories) / names[0])
+    else:
+        # Each in its own process: the repositories share names of modules and registries.
+        for name in names or [*COMPARISONS, *dialogues.COMPARISONS]:
+            command = [sys.executable, __file__, repositories, name]
+            subprocess.run(command, check=True)  # noqa: S603 - this script

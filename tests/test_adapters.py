@@ -134,6 +134,125 @@ def test_resized_images_of_pfenet_and_repri_are_not_rounded(photograph, monkeypa
         np.testing.assert_allclose(own[0], normalized(square), atol=1e-5)
 
 
+def test_images_of_fbrs_are_normalized_as_in_its_evaluation(photograph, monkeypatch):
+    own = model_without_network("fbrs", monkeypatch).encode(SimpleNamespace(image=photograph))
+    np.testing.assert_allclose(own, normalized(photograph), atol=1e-5)
+
+
+class PublishedClicks:
+    """Stands for the published modules of clicks, and for a predictor that keeps the positions."""
+
+    def __init__(self, is_positive=None, coords=None, init_clicks=()):
+        self.is_positive, self.coords, self.clicks = is_positive, coords, init_clicks
+        self.transforms, self.zoom_in, self.seen = (), self, []
+
+    def set_input_image(self, image):
+        self.shape = image.shape[:2]
+
+    def get_state(self):
+        return None, None
+
+    def get_prediction(self, clicker):
+        self.seen.append([(*click.coords, click.is_positive) for click in clicker.clicks])
+        return np.zeros(self.shape)
+
+
+@pytest.mark.parametrize("name", ["cfr-icl", "fbrs", "ritm", "simpleclick"])
+def test_clicks_keep_their_precision_in_the_window_of_the_published_predictor(name, monkeypatch):
+    torch = pytest.importorskip("torch")
+    predictor = PublishedClicks()
+    model = model_without_network(name, monkeypatch, predictor=predictor, threshold=0.5)
+    module = SimpleNamespace(Click=PublishedClicks, Clicker=PublishedClicks)
+    monkeypatch.setitem(sys.modules, "isegm", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "isegm.inference", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "isegm.inference.clicker", module)
+    clicks = [
+        SimpleNamespace(kind="click", position=(7, 30), is_positive=True),
+        SimpleNamespace(kind="click", position=(90, 2), is_positive=False),
+    ]
+    dialogue = SimpleNamespace(clicks=clicks, prompts=clicks, logits=None)
+    model.predict(np.zeros((97, 131, 3), np.uint8), [dialogue])
+    assert predictor.seen[-1] == [(7, 30, True), (90, 2, False)]
+    # A window of 97 rows that is enlarged to 148: NumPy's numbers give doubles, Python's give floats.
+    in_window = [row * 148 / 97 for row, *_ in predictor.seen[-1]]
+    assert torch.tensor(in_window).dtype == torch.float64
+
+
+def test_a_checkpoint_of_segnext_says_how_many_fusion_blocks_it_has(tmp_path, monkeypatch):
+    torch = pytest.importorskip("torch")
+
+    def load_model(config):
+        return torch.nn.Sequential(*(torch.nn.Linear(2, 2) for _ in range(config["blocks"])))
+
+    model = model_without_network("segnext", monkeypatch)
+    stand_in = SimpleNamespace(PlainVitModel=None, load_model=load_model)
+    for name in ("isegm", "isegm.model", "isegm.utils"):
+        monkeypatch.setitem(sys.modules, name, SimpleNamespace())
+    for name in ("isegm.model.is_plainvit_model", "isegm.utils.serialization"):
+        monkeypatch.setitem(sys.modules, name, stand_in)
+    config = {"blocks": 2}
+    weights = load_model(config).state_dict()
+    file = tmp_path / "weights.pth"
+    torch.save({"config": config, "state_dict": weights}, file)
+    read = model.build(str(file), trust_pickle=False, side_px=1024).state_dict()
+    assert list(read) == list(weights)
+    assert all(torch.equal(read[key], weights[key]) for key in weights)
+
+
+def test_scribbles_of_scribbleprompt_are_drawn_in_the_image_before_it_is_resized(monkeypatch):
+    unet = SimpleNamespace(input_size=(128, 128))
+    model = model_without_network("scribbleprompt", monkeypatch, unet=unet)
+    lines = [
+        SimpleNamespace(kind="scribble", points=((200, 10), (200, 500)), is_positive=True),
+        SimpleNamespace(kind="scribble", points=((10, 300), (290, 300)), is_positive=False),
+    ]
+    masks = model.given(lines, (301, 517))["scribbles"][0].numpy()
+    assert masks.shape == (2, 301, 517)
+    assert masks[0, 200, 10:501].all()
+    assert masks[1, 10:291, 300].all()
+    # 517 / 128 = 4.04: each line is as wide as a pixel of the network, give or take one.
+    assert 3 <= masks[0, :, 250].sum() <= 5
+    assert 3 <= masks[1, 150].sum() <= 5
+
+
+@pytest.mark.parametrize(("shape", "start"), [((97, 131), (79, 62)), ((255, 163), (0, 46))])
+def test_sam_med2d_can_pad_small_slices_as_in_its_test(shape, start, rng, monkeypatch):
+    torch = pytest.importorskip("torch")
+    seen = []
+    network = SimpleNamespace(
+        image_encoder=seen.append,
+        pixel_mean=torch.tensor([123.675, 116.28, 103.53])[:, None, None],
+        pixel_std=torch.tensor([58.395, 57.12, 57.375])[:, None, None],
+    )
+    image = rng.integers(0, 256, (*shape, 3), dtype=np.uint8)
+    model = model_without_network(
+        "sam-med2d",
+        monkeypatch,
+        network=network,
+        predictor=SimpleNamespace(),
+        small_images="pad",
+    )
+    encoded = model.encode(SimpleNamespace(image=image, shape=shape))
+    expected = np.zeros((3, 256, 256))
+    rows = slice(start[0], start[0] + shape[0])
+    columns = slice(start[1], start[1] + shape[1])
+    expected[:, rows, columns] = normalized(image)
+    np.testing.assert_allclose(seen[0][0], expected, atol=1e-5)
+    clicked = SimpleNamespace(kind="click", position=(5, 9), is_positive=True)
+
+    def predict(point_coords, **_others):
+        mask = np.zeros((1, 256, 256))
+        (column, row) = point_coords[0]
+        mask[0, row, column] = 1
+        return mask, None, None
+
+    model.predictor.predict = predict
+    dialogue = SimpleNamespace(clicks=[clicked], prompts=[clicked], logits=None)
+    ((mask, _),) = model.predict(encoded, [dialogue])
+    assert mask.shape == shape
+    assert np.argwhere(mask).tolist() == [[5, 9]]
+
+
 def test_slices_of_medsam2_are_resized_by_pillow_as_bytes(rng, monkeypatch):
     voxels = np.linspace(0, 1, 600 * 530).reshape(1, 600, 530).astype(np.float32)
     voxels += rng.random(voxels.shape, dtype=np.float32) / 9

@@ -3,8 +3,13 @@
 import sys
 from pathlib import Path
 
+import numpy as np
 import torch
 from segarena_worker import serve
+
+MEAN = (0.485, 0.456, 0.406)
+DEVIATION = (0.229, 0.224, 0.225)
+"""Of ImageNet's red, green and blue, as in the published evaluation, which normalizes images itself."""
 
 
 class Model:
@@ -60,8 +65,11 @@ class Model:
         )
 
     def encode(self, sample):
-        """Return the image as a tensor; nothing more can be done without the clicks."""
-        return torch.from_numpy(sample.image.copy()).permute(2, 0, 1).float() / 255
+        """Return the normalized image (3, H, W); the network needs the clicks for everything else."""
+        image = torch.from_numpy(sample.image.copy()).permute(2, 0, 1).float() / 255
+        mean = torch.tensor(MEAN)[:, None, None]
+        deviation = torch.tensor(DEVIATION)[:, None, None]
+        return (image - mean) / deviation
 
     def predict(self, image, dialogues):
         """Answer each dialogue with its mask."""
@@ -72,8 +80,10 @@ class Model:
         from isegm.inference.clicker import Click, Clicker
 
         self.predictor.set_input_image(image)
+        # NumPy's integers, as in the published evaluation: they stay in double precision in the window.
         said = [
-            Click(is_positive=click.is_positive, coords=tuple(click.position)) for click in clicks
+            Click(is_positive=click.is_positive, coords=tuple(np.array(click.position)))
+            for click in clicks
         ]
         for count in range(len(said)):
             probabilities = self.predictor.get_prediction(Clicker(init_clicks=said[: count + 1]))

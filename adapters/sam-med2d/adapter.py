@@ -8,6 +8,8 @@ import numpy as np
 import torch
 from segarena_worker import serve
 
+SIDE_PX = 256
+
 
 class Model:
     """ViT-B at 256 px; of three masks the one that the network thinks best, the sigmoid of which it sees again.
@@ -15,6 +17,8 @@ class Model:
     Args:
         repository: a checkout of the published code; from this file's folder, if relative.
         weights: the published checkpoint; random ones without.
+        small_images: "resize" images of less than 256 px on both sides, as the published predictor does, or "pad" them,
+            as the published test does.
         device: "cpu" or "cuda:0".
     """
 
@@ -22,7 +26,9 @@ class Model:
     samples = ("image",)
     slice_intensity = "slice-positive-percentiles"
 
-    def __init__(self, repository="SAM-Med2D", weights="", device="cpu"):
+    def __init__(self, repository="SAM-Med2D", weights="", small_images="resize", device="cpu"):
+        if small_images not in ("resize", "pad"):
+            raise ValueError(f"small_images={small_images!r}: expected 'resize' or 'pad'")
         repository = Path(__file__).parent / repository
         if not (repository / "segment_anything").is_dir():
             missing = "folder segment_anything; git clone https://github.com/OpenGVLab/SAM-Med2D"
@@ -32,8 +38,9 @@ class Model:
         from segment_anything.predictor_sammed import SammedPredictor
 
         self.weights, self.device = weights, device
+        self.small_images = small_images
         torch.manual_seed(0)
-        settings = Namespace(image_size=256, sam_checkpoint=None, encoder_adapter=True)
+        settings = Namespace(image_size=SIDE_PX, sam_checkpoint=None, encoder_adapter=True)
         self.network = sam_model_registry["vit_b"](settings).to(device).eval()
         if weights:
             self.network.load_state_dict(
@@ -42,32 +49,60 @@ class Model:
         self.predictor = SammedPredictor(self.network)
 
     def encode(self, sample):
-        """Return the features of the image with its sizes, as the predictor keeps them."""
+        """Return the features of the image with its sizes, as the predictor keeps them, and its place in the square."""
+        height, width = sample.image.shape[:2]
+        is_padded = self.small_images == "pad" and max(height, width) < SIDE_PX
         with torch.no_grad():
-            self.predictor.set_image(sample.image)
+            if is_padded:
+                start = ((SIDE_PX - height) // 2, (SIDE_PX - width) // 2)
+                self.set_padded(sample.image, start)
+            else:
+                start = (0, 0)
+                self.predictor.set_image(sample.image)
         names = ("features", "original_size", "new_size")
-        return {name: getattr(self.predictor, name) for name in names}
+        state = {name: getattr(self.predictor, name) for name in names}
+        return {"state": state, "start": start, "shape": (height, width)}
+
+    def set_padded(self, image, start):
+        """Encode an image in the middle of a square of zeros; the predictor only resizes."""
+        mean = self.network.pixel_mean.cpu()
+        deviation = self.network.pixel_std.cpu()
+        values = (torch.from_numpy(image.copy()).permute(2, 0, 1) - mean) / deviation
+        height, width = image.shape[:2]
+        square = torch.zeros((1, 3, SIDE_PX, SIDE_PX))
+        square[0, :, start[0] : start[0] + height, start[1] : start[1] + width] = values
+        self.predictor.features = self.network.image_encoder(square.to(self.device))
+        self.predictor.original_size = self.predictor.new_size = (SIDE_PX, SIDE_PX)
 
     def predict(self, encoded, dialogues):
         """Answer each dialogue with its mask; the low-resolution logits go into the next round."""
-        for name, value in encoded.items():
+        for name, value in encoded["state"].items():
             setattr(self.predictor, name, value)
         self.predictor.is_image_set = True
-        return [self.answer(dialogue) for dialogue in dialogues]
+        return [self.answer(dialogue, encoded["start"], encoded["shape"]) for dialogue in dialogues]
 
-    def answer(self, dialogue):
-        """Return the mask and its low-resolution logits."""
+    def answer(self, dialogue, start, shape):
+        """Return the mask and its low-resolution logits; the image begins at `start` in the square."""
         clicks = dialogue.clicks
         boxes = [prompt for prompt in dialogue.prompts if prompt.kind == "box"]
         before = dialogue.logits
+        offset = np.array(start)[::-1]
+        positions = labels = box = None
+        if clicks:
+            positions = np.array([click.position[::-1] for click in clicks]) + offset
+            labels = np.array([int(click.is_positive) for click in clicks])
+        if boxes:
+            corners = np.array([boxes[-1].start[::-1], boxes[-1].stop[::-1]]) + offset
+            box = corners.reshape(-1)
         masks, _, logits = self.predictor.predict(
-            point_coords=np.array([click.position[::-1] for click in clicks]) if clicks else None,
-            point_labels=np.array([int(click.is_positive) for click in clicks]) if clicks else None,
-            box=np.array([*boxes[-1].start[::-1], *boxes[-1].stop[::-1]]) if boxes else None,
+            point_coords=positions,
+            point_labels=labels,
+            box=box,
             mask_input=None if before is None else 1 / (1 + np.exp(-before)),
             multimask_output=True,
         )
-        return masks[0] > 0.5, logits
+        mask = masks[0] > 0.5
+        return mask[start[0] : start[0] + shape[0], start[1] : start[1] + shape[1]], logits
 
 
 if __name__ == "__main__":

@@ -49,54 +49,51 @@ class Model:
             )
 
     def encode(self, sample):
-        """Return the image in grey at 128 px, and its shape."""
+        """Return the image in grey (1, 1, H, W), from 0 to 1; the published code resizes it with the prompts."""
         grey = torch.from_numpy(sample.image.mean(axis=2, dtype=np.float32) / 255)[None, None]
-        small = torch.nn.functional.interpolate(grey, size=self.unet.input_size, mode="bilinear")
-        return {"image": small.to(self.device), "shape": sample.shape}
+        return grey.to(self.device)
 
-    def predict(self, encoded, dialogues):
+    def predict(self, image, dialogues):
         """Answer each dialogue with its mask; the logits go into the next round."""
-        return [self.answer(encoded["image"], encoded["shape"], dialogue) for dialogue in dialogues]
+        return [self.answer(image, dialogue) for dialogue in dialogues]
 
-    def answer(self, image, shape, dialogue):
+    def answer(self, image, dialogue):
         """Return the mask and the logits at 128 px."""
+        from scribbleprompt.models.unet import rescale_inputs
+
+        shape = tuple(image.shape[-2:])
+        small = rescale_inputs({"img": image, **self.given(dialogue.prompts, shape)})
         before = dialogue.logits
         logits = self.unet.predict(
-            image,
+            small.pop("img"),
             mask_input=None if before is None else torch.from_numpy(before.copy()).to(self.device),
             return_logits=True,
-            **self.drawn(dialogue.prompts, np.array(self.unet.input_size) / shape),
+            **small,
         )
-        large = torch.nn.functional.interpolate(
-            torch.sigmoid(logits), size=tuple(shape), mode="bilinear"
-        )
+        large = torch.nn.functional.interpolate(torch.sigmoid(logits), size=shape, mode="bilinear")
         return (large > 0.5)[0, 0].cpu().numpy(), logits.cpu().numpy()
 
-    def drawn(self, prompts, scale):
-        """Return the prompts as (x, y) at 128 px, as the network's `predict` takes them."""
+    def given(self, prompts, shape):
+        """Return the prompts as the published code takes them: positions as (x, y), scribbles as masks (1, 2, H, W)."""
         clicks = [prompt for prompt in prompts if prompt.kind == "click"]
-        boxes = [
-            np.array([prompt.start, prompt.stop]) for prompt in prompts if prompt.kind == "box"
-        ]
+        boxes = [prompt for prompt in prompts if prompt.kind == "box"]
         given = {}
         if clicks:
-            places = np.array([click.position for click in clicks]) * scale
-            given["point_coords"] = torch.from_numpy(places[:, ::-1].astype(np.int64))[None].to(
-                self.device
-            )
-            given["point_labels"] = torch.tensor(
-                [[int(click.is_positive) for click in clicks]], device=self.device
-            )
+            positions = torch.tensor([click.position[::-1] for click in clicks])
+            labels = torch.tensor([int(click.is_positive) for click in clicks])
+            given["point_coords"] = positions[None].to(self.device)
+            given["point_labels"] = labels[None].to(self.device)
         if boxes:
-            corners = [(box * scale)[:, ::-1].reshape(-1) for box in boxes]
-            given["box"] = torch.from_numpy(np.array(corners)).int()[None].to(self.device)
-        lines = np.zeros((2, *self.unet.input_size), dtype=np.uint8)
+            corners = torch.tensor([[*box.start[::-1], *box.stop[::-1]] for box in boxes])
+            given["box"] = corners[None].int().to(self.device)
+        # As wide as one pixel of the network, so that resizing without antialiasing leaves no gaps.
+        width = max(1, round(max(shape) / max(self.unet.input_size)))
+        lines = np.zeros((2, *shape), dtype=np.uint8)
         for prompt in prompts:
             if prompt.kind == "scribble":
-                points = np.round(np.array(prompt.points) * scale).astype(np.int32)
-                cv2.polylines(
-                    lines[0 if prompt.is_positive else 1], [points[:, ::-1].copy()], False, 1
-                )
+                points = np.round(np.array(prompt.points)).astype(np.int32)
+                channel = lines[0 if prompt.is_positive else 1]
+                cv2.polylines(channel, [points[:, ::-1].copy()], False, 1, width)
         if lines.any():
             given["scribbles"] = torch.from_numpy(lines).float()[None].to(self.device)
         return given

@@ -8,14 +8,14 @@ from segarena_worker import serve
 
 
 class Model:
-    """A plain vision transformer with one block of self-attention for the fusion.
+    """A plain vision transformer; one or two blocks of self-attention fuse its features with the prompts.
 
     Args:
         repository: a checkout of the published code; from this file's folder, if relative.
-        weights: a published checkpoint; random ones without.
+        weights: a published checkpoint, which names its own network; random ones of ViT-B without.
         trust_pickle: read any checkpoint, which may execute code; published ones also contain floats, which torch
             before 2.0 cannot read otherwise.
-        side_px: of the square that images are resized to; 1024 in the published evaluation.
+        side_px: of the square that images are resized to, if weights are random; a checkpoint has its own (1024).
         threshold: of the probability.
         device: "cpu" or "cuda:0".
     """
@@ -44,12 +44,18 @@ class Model:
         self.predictor = BasePredictor(self.network)
 
     def build(self, weights, trust_pickle, side_px):
-        """Return the network with the sizes of the published ViT-B models."""
+        """Return the network; a published checkpoint holds its arguments, such as the number of fusion blocks."""
         from isegm.model.is_plainvit_model import PlainVitModel
+        from isegm.utils.serialization import load_model
 
+        if weights:
+            checkpoint = torch.load(weights, map_location="cpu", weights_only=not trust_pickle)
+            network = load_model(checkpoint["config"])
+            network.load_state_dict(checkpoint["state_dict"])
+            return network
         torch.manual_seed(0)
         attention = {"dim": 768, "num_heads": 12, "mlp_ratio": 4, "qkv_bias": True}
-        network = PlainVitModel(
+        return PlainVitModel(
             use_disks=True,
             norm_radius=5,
             backbone_params={
@@ -73,10 +79,6 @@ class Model:
             },
             fusion_params={"type": "self_attention", "depth": 1, "params": attention},
         )
-        if weights:
-            checkpoint = torch.load(weights, map_location="cpu", weights_only=not trust_pickle)
-            network.load_state_dict(checkpoint["state_dict"])
-        return network
 
     def encode(self, sample):
         """Return the image's features, and the shape of the image as a batch."""

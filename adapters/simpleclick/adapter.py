@@ -103,8 +103,10 @@ class Model:
         """Return the mask, the probabilities it was cut from and the window that was looked at."""
         from isegm.inference.clicker import Click, Clicker
 
+        # NumPy's integers, as in the published evaluation: they stay in double precision in the window.
         clicks = [
-            Click(is_positive=click.is_positive, coords=click.position) for click in dialogue.clicks
+            Click(is_positive=click.is_positive, coords=np.array(click.position))
+            for click in dialogue.clicks
         ]
         self.predictor.set_input_image(image)
         if dialogue.logits is not None:

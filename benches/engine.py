@@ -75,7 +75,7 @@ def memory(images: int, scratch: Path) -> bool:
     seen: list[float] = []
     segarena.evaluate(
         "clicks",
-        segmenter=str(Path(__file__).parent.parent / "tests/engine/misbehaving.py") + ":Good",
+        segmenter=str(Path(segarena.__file__).parents[2] / "tests/engine/misbehaving.py") + ":Good",
         dataset=f"folder(path={str(scratch / 'large')!r})",
         rounds=1,
         out=scratch / "memory",

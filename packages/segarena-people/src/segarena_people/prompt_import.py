@@ -191,7 +191,7 @@ class _Writer:
 
 
 def file_name(name: str) -> str:
-    """Return a portable file name for a mask: its name, or if that needed changes, with a hash appended.
+    """Return a portable file name for a mask; a name that has to be changed also gets a hash.
 
     >>> file_name("patient001_frame01"), file_name("a/b c")
     ('patient001_frame01.png', 'a-b-c-0af99a60.png')

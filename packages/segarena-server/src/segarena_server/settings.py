@@ -122,7 +122,7 @@ class SubmissionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True
         start_s: maximum start time in seconds.
         answer_s: maximum time for an answer in seconds.
         file_mb: maximum size of an uploaded file in MiB.
-        unpacked_gb: maximum size of an unpacked program or run in GiB.
+        unpacked_gb: maximum size of an unpacked program or run in GB.
         files: maximum number of files in an uploaded zip.
     """
 

@@ -13,8 +13,8 @@ class Statistic:
         name: the name shown in tables.
         kind: a registered kind of `segarena.statistics.round_statistics`: "noc", "auc", "at_round", ...
         metric: the column to read.
-        threshold: the threshold of "noc" and "nof".
-        round: the round of "at_round".
+        threshold: value of the metric at which a dialogue is solved, for "noc", "nof", "solved" and "restricted_noc".
+        round: the round of "at_round"; the last round that counts for "solved" and "restricted_noc".
         higher_is_better: whether larger values are better.
     """
 

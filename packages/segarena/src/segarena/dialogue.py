@@ -73,7 +73,7 @@ class Dialogue:
     Attributes:
         rounds: one tuple of prompts per round, the last one not answered yet.
         previous: the answer to the previous round; None in the first round.
-        lift: how to extend prompts to other slices; None lets the segmenter choose.
+        lift: rules for extending prompts to other slices; None lets the segmenter choose.
     """
 
     rounds: tuple[tuple[Prompt, ...], ...] = ()

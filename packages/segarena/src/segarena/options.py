@@ -357,7 +357,7 @@ def _resolve(annotation: Any, scope: dict[str, Any]) -> Any:
     holder = types.SimpleNamespace(__annotations__={"option": annotation})
     try:
         return get_type_hints(holder, scope, {})["option"]
-    except Exception:  # whatever a text that is no expression of this scope raises
+    except Exception:  # an annotation that cannot be evaluated may raise any type
         return Any
 
 

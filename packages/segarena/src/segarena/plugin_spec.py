@@ -129,7 +129,7 @@ def _quote_words(arguments: str) -> str:
 
 
 def _split_arguments(arguments: str) -> list[str]:
-    """Return the text between the commas outside quotes and brackets."""
+    """Split arguments at the commas outside quotes and brackets."""
     parts = [""]
     quote = ""
     depth = 0

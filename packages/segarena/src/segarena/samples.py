@@ -244,7 +244,7 @@ def as_labels(array: Any, *, name: str = "labels") -> Labels:
 
 
 def without_void(labels: Labels, ignore: Any = None) -> tuple[Labels, Mask | None]:
-    """Replace 255 in labels by background, and add these pixels to `ignore`; None if no pixel is ignored.
+    """Return labels with 255 replaced by 0, and `ignore` with these pixels added (None if no pixel is ignored).
 
     Raises:
         InvalidMask: `ignore` is not a mask, or its shape differs from that of `labels`.

@@ -23,9 +23,9 @@ _INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "
 def own_frames(error: BaseException) -> list[traceback.FrameSummary]:
     """Return the frames of an exception in a plug-in's code.
 
-    These are the frames outside of segarena, the standard library and installed packages. Without
-    such frames, the plug-in belongs to segarena, and the result is empty, or to an installed
-    package, and the result is all frames after the engine's call.
+    These are the frames outside of segarena, the standard library and installed packages. If there
+    are none, the plug-in is part of segarena, for which the result is empty, or of an installed
+    package, for which it is all frames after the engine's call.
     """
     own: list[traceback.FrameSummary] = []
     called: list[traceback.FrameSummary] = []

@@ -63,7 +63,7 @@ COARSE_FEATURES: Mapping[str, Sequence[str]] = {"scribble": COARSE_STROKE_FEATUR
     eq=False,
 )
 class MeasuredAnswer:
-    """Measured answer.
+    """Features of one answer, or the reason why it has none.
 
     Attributes:
         values: features; None if there is no answer or it cannot be measured.
@@ -152,7 +152,7 @@ def measure_person(given: CollectedPrompt) -> MeasuredAnswer:
 
 
 def measure_reply(given: CollectedPrompt, reply: UserReply) -> MeasuredAnswer:
-    """Measure a simulated user's reply where a person gave a prompt, drawn in the stroke width of that person."""
+    """Measure a simulated user's reply to a person's question, drawn in the stroke width of that person."""
     if not reply.prompts:
         return MeasuredAnswer(values=None, refusal=reply.refusal)
     return _measured(given, reply.prompts)

@@ -1,4 +1,4 @@
-"""Selection of people's answers: which ones can be compared, their scopes, and their questions."""
+"""Selection of people's comparable answers, and their grouping by scope and by question."""
 
 from __future__ import annotations
 

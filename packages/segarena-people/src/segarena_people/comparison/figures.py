@@ -28,7 +28,7 @@ Histogram = NDArray[np.float64]
     eq=False,
 )
 class ScopeFeatures:
-    """Features of everyone in a scope: one row per person, and one array (answers, features) per user."""
+    """Features of all answers in a scope: by person a vector for each answer, by user (answers, features)."""
 
     people: Mapping[str, Sequence[Histogram]]
     users: Mapping[str, Histogram]

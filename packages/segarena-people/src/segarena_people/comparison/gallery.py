@@ -134,7 +134,10 @@ def _spread(
     *,
     reverse: bool = False,
 ) -> list[int]:
-    """Sample answers: equally many per label, spread evenly over goal sizes."""
+    """Choose at most `most` answers, equally many per label, evenly spaced in the given order.
+
+    `reverse` begins at the end, so that a single answer per label is another one.
+    """
     sized = sorted(places, key=lambda place: comparison.answers[place].row.label)
     labels = list(dict.fromkeys(comparison.answers[place].row.label for place in sized))
     share = math.ceil(most / max(1, len(labels)))

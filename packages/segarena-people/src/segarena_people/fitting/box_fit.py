@@ -57,7 +57,7 @@ class PersonBoxes:
 
     @property
     def offsets(self) -> NDArray[np.float64]:
-        """Offsets relative to these sides, (n, 4)."""
+        """Offsets divided by `sides_of_edges`, (n, 4)."""
         return self.offsets_px / self.sides_of_edges
 
 

@@ -1,9 +1,9 @@
 """PointPrompt: click dialogues of people with SAM, three people for each of 400 pictures in 16 sets.
 
-    Prompting Results/Baseball bat/st1/points/0_green.npy     for each step all clicks on the object so far, x, y
-    Prompting Results/Baseball bat/st1/points/0_red.npy       and all files next to it
+    Prompting Results/Baseball bat/st1/points/0_green.npy     x, y of all clicks on the object so far, for each step
+    Prompting Results/Baseball bat/st1/points/0_red.npy       the same for clicks on the background
     Prompting Results/Baseball bat/st1/masks/0_3_mask.png     SAM's mask at a step
-    Prompting Results/Baseball bat/st1/eachround/0_.npy       number of the try of each step, at most two
+    Prompting Results/Baseball bat/st1/eachround/0_.npy       number of the attempt of each step, at most two
     Image datasets/Baseball bat/labels.npy                    the objects of all pictures
 
 A step adds a click or removes one. Each new click is imported as a prompt, even if it is removed

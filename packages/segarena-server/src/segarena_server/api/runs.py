@@ -118,7 +118,7 @@ def give_sample(
 @router.post("/runs/{run_id}/finish")
 @require_role("participant")
 def finish_run(request: Request, run_id: str) -> Response:
-    """End a run before its last sample, with its dialogues still open."""
+    """End a run early; dialogues that are still open fail."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.writing() as session:

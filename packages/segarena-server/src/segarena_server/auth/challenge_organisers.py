@@ -15,7 +15,7 @@ from segarena_server.db.orm_models import Challenge, ChallengeOrganiser, Person
 
 
 def organisers_of(session: Session, challenge: Challenge) -> list[Person]:
-    """Return the organisers of a challenge by name, without admins that nobody added."""
+    """Return the organisers of a challenge by name; admins are included only if they were added."""
     found = (
         select(Person)
         .join(ChallengeOrganiser, ChallengeOrganiser.person_id == Person.id)
@@ -86,6 +86,6 @@ def remove_organiser(
 
 
 def organised_challenges(session: Session, person_id: int) -> frozenset[int]:
-    """Return the ids of the challenges whose organiser an account is."""
+    """Return the ids of the challenges that an account organises."""
     found = select(ChallengeOrganiser.challenge_id).where(ChallengeOrganiser.person_id == person_id)
     return frozenset(session.scalars(found))

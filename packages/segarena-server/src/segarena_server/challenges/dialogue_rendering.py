@@ -143,7 +143,7 @@ def _viewer(
     *,
     has_truth: bool,
 ) -> str:
-    """Render the answer as the only dialogue of a viewer; without truth, omit all metrics."""
+    """Render a viewer with this dialogue alone, labelled "answer"; without truth, omit all metrics."""
     if pictures is None:
         return ""
     _, dialogue = shown

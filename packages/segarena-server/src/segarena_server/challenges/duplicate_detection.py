@@ -101,10 +101,11 @@ def max_similarity(sketch: bytes, other: bytes) -> float:
     """Return the largest share of equal masks that two sketches allow; 0 without common masks.
 
     Two equal masks differ in at most 1 % of their union, and the union is at most the smaller mask
-    divided by .99. The counts of all bands together cannot differ by more.
+    divided by .99. The differences of their band counts add up to at most the number of differing
+    pixels.
 
     Raises:
-        StoreError: a text is not a sketch.
+        StoreError: a sketch is damaged.
     """
     one = _read_sketch(sketch)
     two = _read_sketch(other)

@@ -91,7 +91,7 @@ class PhaseSamples:
 
 
 def revealed_tests(phases: Sequence[PhaseSamples], about: str = "") -> list[str]:
-    """Return a line for each practice and test phase that share samples without the organiser's permission.
+    """Return a line for each pair of a practice and a test phase that share samples without permission.
 
     Args:
         phases: phases of one or several challenges.

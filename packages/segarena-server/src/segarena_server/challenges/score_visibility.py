@@ -83,9 +83,9 @@ def shown_decimals(
 ) -> int:
     """Return the number of decimals of a mean that participants see.
 
-    In an open test phase, the last digit is the first digit of half the interval's width, or that
-    of `Phase.decimals` if it is coarser: further digits would say nothing about the segmenter, but
-    much about single pixels.
+    In an open test phase, a mean is shown down to the first significant digit of half its
+    interval's width, but with at most `Phase.decimals` decimals. Further digits would say nothing
+    about the segmenter, but much about single pixels.
 
     Args:
         low: lower end of the mean's interval; NaN without one.

@@ -271,7 +271,7 @@ def _warn_before_repeat(
     The published client shows nothing but errors, so there is no other way to inform its user.
 
     Raises:
-        Refusal: the session would not be ranked, and the person was not told within a day.
+        Refusal: the session would not be ranked, and the person was not warned within the last day.
     """
     site = site_of(request)
     person_id = visitor_of(request).person_id or 0

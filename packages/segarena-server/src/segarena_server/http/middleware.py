@@ -44,7 +44,7 @@ _HEADERS = {
 
 
 class RequestMiddleware:
-    """ASGI middleware.
+    """ASGI middleware that checks the host and the address, adds headers, and logs each request.
 
     Args:
         app: the wrapped ASGI application.

@@ -201,7 +201,7 @@ def finish_run(
     run_id: str,
     form: Form,
 ) -> Response:
-    """End one of the visitor's runs before its last sample."""
+    """End one of the visitor's runs early; dialogues that are still open fail."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.writing() as session:

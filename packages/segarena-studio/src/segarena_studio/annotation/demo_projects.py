@@ -264,7 +264,10 @@ def _judge(
     number: int,
     now: float,
 ) -> None:
-    """Set the state of a drawing: approved, returned with comments, in review, finished, or in progress."""
+    """Set the state of a drawing by its number.
+
+    0 and 1 are approved, 2 and 4 returned with a comment, 3 is in review, 5 stays in progress.
+    """
     if number == 5:
         return
     own = find_task(session, task.id, task.person_id)

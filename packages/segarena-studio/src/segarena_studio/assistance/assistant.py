@@ -94,7 +94,7 @@ class Assistant:
         return [number for number in numbers if number is not None]
 
     def stop(self) -> None:
-        """End its processes."""
+        """End the processes of the segmenter."""
         for queue in self._queues:
             queue.stop()
 

@@ -53,7 +53,7 @@ class Assistants:
         return tuple(self.segmenters)
 
     def of(self, name: str) -> Assistant:
-        """Return the assistant of a name.
+        """Return the assistant that runs the segmenter of this name.
 
         Raises:
             InvalidInput: no segmenter has this name.

@@ -78,7 +78,7 @@ class EncodeRequest:
 
 @dataclass(frozen=True, slots=True)
 class AnswerRequest:
-    """Work unit that answers all prompts about an object so far, in order, each a round."""
+    """Work unit that answers all prompts about an object so far, one round per prompt."""
 
     picture: PictureFile
     prompts: tuple[PromptMessage, ...]
@@ -91,8 +91,8 @@ class AssistantAnswer:
     Attributes:
         shape: (H, W).
         runs: run lengths of the mask, row-major, the False run first; empty for `EncodeRequest`.
-        predict_s: seconds of the segmenter's answer.
-        encode_s: seconds of reading and encoding; 0 for a cached encoding.
+        predict_s: seconds that the segmenter took to answer.
+        encode_s: seconds that reading and encoding the picture took; 0 for a cached encoding.
     """
 
     shape: Shape

@@ -59,7 +59,7 @@ class ViewMessage(msgspec.Struct, frozen=True, kw_only=True):
     """Description of a view, or the reason why it cannot be shown.
 
     Attributes:
-        around: its place in the list.
+        around: its position in the list.
         content: the view; None if it cannot be shown.
         problem: why it cannot be shown.
         user_words: the prompts of its user in words; "" if unknown.

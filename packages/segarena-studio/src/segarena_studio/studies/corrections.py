@@ -42,8 +42,7 @@ def correction_items(
         segmenter: answers clicks on images.
         name: name of its masks.
         clicks: people's first clicks, (row, column), by index in `items`; an object without any is
-            clicked once, at the
-            pixel farthest from its edge.
+            clicked once, at the pixel farthest from its edge.
 
     Raises:
         PredictionInvalid: the segmenter returns no masks of the picture's shape.

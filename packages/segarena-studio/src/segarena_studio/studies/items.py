@@ -62,8 +62,7 @@ def list_targets(sample: Sample, planes: int = 1) -> Iterator[StudyTarget]:
     Args:
         sample: an image, a volume or a video.
         planes: number of slices or frames of each object, evenly spread over those that contain it;
-            1 takes the one
-            where it is largest.
+            1 takes the one where it is largest.
     """
     levels = (0.0, 1.0)
     edges = (1.0, 1.0)
@@ -127,7 +126,7 @@ def _plane(
     plane: int,
     levels: Range,
 ) -> NDArray[np.uint8]:
-    """Return a slice as a grey picture, with black and white of the whole volume; or a frame."""
+    """Return an image, a frame, or a slice in grey levels that span the whole volume."""
     if isinstance(sample, VideoSample):
         return sample.frames[plane]
     if isinstance(sample, ImageSample):

@@ -92,7 +92,7 @@ def set_study_state(
     state: str,
     by: Actor,
 ) -> None:
-    """Open or close a study; participants may end the batch they are in.
+    """Open or close a study; participants may finish their current batch.
 
     Raises:
         InvalidInput: the state is neither open nor closed.

@@ -159,7 +159,7 @@ def measure_arms(
 
 
 def _people(session: Session, row: StudyRow) -> _CountsByArm:
-    """Return participants, careless participants and batches by kind, mode and device."""
+    """Return the numbers of participants, careless participants and batches by kind, mode and device."""
     group = (StudyVisitor.kind, StudyVisitor.mode, StudyVisitor.device)
     is_careless = StudyVisitor.missed * 2 > StudyVisitor.checks
     # PostgreSQL does not sum booleans.
@@ -176,7 +176,7 @@ def _people(session: Session, row: StudyRow) -> _CountsByArm:
 
 
 def _answers(session: Session, row: StudyRow) -> _CountsByArm:
-    """Return answers, correct answers and counted answers by kind, mode and device."""
+    """Return the numbers of answers, correct answers and counted answers by kind, mode and device."""
     group = (StudyVisitor.kind, StudyVisitor.mode, StudyTrial.device)
     inside = func.sum(cast(StudyTrial.is_inside, Integer))
     counted = func.sum(cast(COUNTS, Integer))

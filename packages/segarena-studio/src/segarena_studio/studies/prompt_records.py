@@ -171,9 +171,8 @@ def _fate(trial: StudyTrial, visitor: StudyVisitor) -> Exclusion:
 def clicks_frame(session: Session, row: StudyRow) -> pl.DataFrame:
     """Return all clicks on images in the columns of the clicks table and further columns, in order.
 
-    Further columns are `batch` (clicks made together), `person`, `display_mode` (as the published
-    display-mode study
-    names it), and `fate` (see `segarena_people.prompts`).
+    Further columns are `batch` (clicks made together), `person`, `display_mode` (as the
+    published display-mode study names it), and `fate` (see `segarena_people.prompts`).
     """
     # Imported late: polars is slow to import, and most pages do not need it.
     import polars as pl

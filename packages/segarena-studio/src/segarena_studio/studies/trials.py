@@ -315,7 +315,7 @@ def _answers(
     now: float,
     visit: Visit,
 ) -> dict[int, int]:
-    """Return the answers per item, given or pending, in the visit's arm on such devices."""
+    """Return the number of given or pending answers per item, for the visit's arm and kind of device."""
     same: tuple[ColumnElement[bool], ...] = (
         StudyTrial.study_id == visit.row.id,
         StudyTrial.purpose == "main",

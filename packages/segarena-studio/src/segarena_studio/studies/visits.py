@@ -55,7 +55,7 @@ class Visit:
 
     @property
     def is_careless(self) -> bool:
-        """Whether they missed more than half of the checks, so that none of their answers count."""
+        """Whether the participant missed more than half of the checks, so that none of their answers count."""
         return self.visitor.missed * 2 > self.visitor.checks
 
 

@@ -1,9 +1,7 @@
 """Viewer: samples with their targets, and the predictions of runs round by round; independent of HTTP.
 
-catalog.py             datasets and runs named on the command line, as collections of one dataset
-each
-dialogue_table.py      one row per dialogue or sample, filtered and sorted by any column of the
-records
+catalog.py             datasets and runs named on the command line, grouped by dataset
+dialogue_table.py      one row per dialogue or sample, filtered and sorted by any column
 table_query.py         filters and order of a table
 sample_cache.py        recently viewed samples
 planes.py              pictures as planes: the photograph, slices along three axes, frames

@@ -195,7 +195,7 @@ def _dataset_named(text: str) -> tuple[str, Dataset]:
 
 
 def _dataset_in(path: Path) -> Dataset:
-    """Return the dataset that reads a folder: by its layout if a dataset knows it, else its pictures."""
+    """Return the first dataset that can read the layout of a folder, else its pictures without targets."""
     problems: list[str] = []
     for name in ("folder", "nifti-folder", "video-folder"):
         if name not in plugins_by_name("dataset"):

@@ -64,7 +64,9 @@ class ReplayQueue:
         key: DialogueKey,
         replay: Callable[[], str],
     ) -> str | None:
-        """Return the result as a sentence, once; None while the replay runs. The first call starts it.
+        """Return the result of a replay as a sentence; None while it runs.
+
+        The first call starts the replay, and so does the first call after a result was returned.
 
         Args:
             run: number of the run.

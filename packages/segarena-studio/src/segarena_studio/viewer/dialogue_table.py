@@ -51,7 +51,7 @@ class Column:
 
 
 class DialogueTable:
-    """The rows of a collection as a table in a file.
+    """Table of a collection's rows, stored in a file.
 
     Args:
         samples: sample ids, in the order of the dataset.

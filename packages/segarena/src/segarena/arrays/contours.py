@@ -68,7 +68,7 @@ class PackedContour:
 
 
 class ContourOverlap(NamedTuple):
-    """Pixel counts of two masks: the intersection, first contour pixels near the second contour, and the reverse."""
+    """Pixels in both masks (`area`), and pixels of each contour that lie near the other one."""
 
     area: int
     first: int

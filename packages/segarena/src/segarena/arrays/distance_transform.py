@@ -40,7 +40,7 @@ _FAST_MAX_SIDE = 16000
 _PRECISE_MAX_SIDE = 2050
 # Below this many pixels the full transform is faster than any search.
 _SMALL = 8192
-# More than one candidate per this many pixels count as many.
+# Candidates are many if there is more than one per this many pixels.
 _MANY = 32
 # Measured times of a search: per iteration, per candidate in it, and pixels scanned per nanosecond.
 # The full transform takes 8 to 10 ns per pixel, so a search that has taken as long is abandoned.
@@ -245,8 +245,7 @@ def _thin_out(
 ) -> None:
     """Remove from `hopeful` the pixels after `first` that are not deeper, by the rule of `_search`.
 
-    If every second pixel is a candidate, shifting the whole mask is faster than indexing the
-    candidates one by one.
+    If many pixels are candidates, shifting the whole mask is faster than indexing each of them.
     """
     flat = padded.ravel().view(np.bool_)
     rows, columns = _nearest_edge(padded, first, reach)

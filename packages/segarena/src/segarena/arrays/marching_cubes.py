@@ -1,8 +1,9 @@
-"""The surface of marching cubes between the eight voxels around a corner.
+"""Marching-cubes surface in the cube between the centres of eight voxels.
 
-Source: Lorensen and Cline, "Marching cubes", 1987, with the triangles of scikit-image's `marching_cubes`
-(`method="lorensen"`) and of DeepMind's surface-distance. The table is here because importing scikit-image takes
-half a second, and because its code for this calls what NumPy 2.5 deprecates.
+Source: Lorensen and Cline, "Marching cubes", 1987, with the triangles of scikit-image's
+`marching_cubes` (`method="lorensen"`) and of DeepMind's surface-distance. The table is here because
+importing scikit-image takes half a second, and because its `marching_cubes` calls functions that
+NumPy 2.5 deprecates.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from typing import TypeAlias
 
 Triangle: TypeAlias = tuple[int, int, int]
 
-# Each line has the triangles of the patterns after the colon. A triangle is the size of its normal along the three
-# axes, in eighths of a face of the cube. A pattern is hexadecimal: bit b is the b-th voxel, in row-major order.
-# A pattern of five and more voxels has the triangles of its complement. The order of triangles is that of
-# scikit-image, so that sums of their areas equal its sums to the last digit.
+# Each line lists triangles, then the patterns that consist of them. A triangle is written as the
+# absolute values of its normal along the three axes, one digit each, in eighths of a face of the
+# cube. A pattern is hexadecimal: bit b is the b-th voxel, in row-major order. A pattern of five or
+# more voxels has the triangles of its complement. Triangles are in the order of scikit-image, so
+# that sums of areas equal its sums to the last digit.
 _TRIANGLES = """
 111: 01 02 04 08 10 20 40 80
 220 220: 03 0c 30 c0

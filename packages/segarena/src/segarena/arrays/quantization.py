@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 _MAX_LEVEL = 65535  # the largest uint16
 # Percentiles of a regular subset of this size are close enough for a first window.
 _SAMPLED_VOXELS = 2_000_000
-# Otherwise a few voxels of metal or padding would take up most grey levels.
+# The lowest and highest voxels are left out, because a few of metal or padding would take up most grey levels.
 _WINDOW_PERCENTILES = (0.5, 99.5)
 # A constant volume still needs a step and a window of positive size, because viewers divide by them.
 _MIN_RANGE = 1e-12
@@ -76,7 +76,7 @@ def quantize(voxels: NDArray[Any], levels: Quantization) -> NDArray[np.uint16]:
 
 
 def contrast_limits(voxels: NDArray[Any]) -> tuple[float, float]:
-    """Return the 0.5 and 99.5 percentiles of the finite voxels; a large volume is subsampled.
+    """Return the 0.5 and 99.5 percentiles of the finite voxels; (0, 1) if there are none. Large volumes are subsampled.
 
     >>> contrast_limits(np.arange(1000).reshape(10, 10, 10))
     (4.995, 994.005)

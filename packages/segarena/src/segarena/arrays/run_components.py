@@ -29,7 +29,7 @@ class Runs(NamedTuple):
 
 
 def find_runs(mask: VolumeMask, most: int) -> Runs | None:
-    """Find the runs plane by plane to avoid volume-sized temporary arrays; None if there are more than `most`.
+    """Return the runs, found plane by plane to save memory; None if there are more than `most`.
 
     >>> runs = find_runs(np.array([[[1, 1, 0, 1]]], bool), most=9)
     >>> runs.starts.tolist(), runs.stops.tolist()
@@ -74,7 +74,7 @@ def label_runs(runs: Runs, shape: tuple[int, ...]) -> NDArray[np.int32]:
     step = width + 2
     starts = lines * step + runs.starts
     stops = starts + (runs.stops - runs.starts)
-    del lines  # eight bytes a run, while the loop below takes the most memory
+    del lines  # frees eight bytes per run before the loop, which takes the most memory
     component_of = np.arange(len(starts), dtype=np.int32)
     # Process one neighbouring row at a time and merge components in between, which takes a quarter
     # of the memory of all at once.

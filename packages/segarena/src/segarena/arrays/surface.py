@@ -31,7 +31,8 @@ class Surface(NamedTuple):
     Attributes:
         positions: int64 (n, axes). For "voxel-border" these are voxels; for "marching-cubes" position i is the corner
             between voxels i - 1 and i along each axis.
-        areas: float64 (n,), in squared units of the spacing (in images, units); 0 for elements excluded from scoring.
+        areas: float64 (n,), in squared units of the spacing, or in units for images; 0 for elements
+            excluded from scoring.
     """
 
     positions: NDArray[np.int64]
@@ -152,7 +153,7 @@ def _areas(spacing: tuple[float, ...]) -> NDArray[np.float64]:
         normals = np.array(triangles) / 8
         area = np.linalg.norm(normals * scale, axis=1).sum()
         areas[code] = area
-        # A pattern and its complement share their surface, except that of four voxels: each has its own triangles.
+        # A pattern shares its surface with its complement. Patterns of four voxels are all in the table themselves.
         if code.bit_count() < 4:
             areas[255 - code] = area
     return areas

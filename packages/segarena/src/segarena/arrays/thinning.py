@@ -37,7 +37,7 @@ def thin(mask: Mask) -> Mask:
     """
     window = bounding_window(mask)
     padded = np.pad(mask[window], 1)
-    words = pack_mask(padded, margin=0)  # a pixel is margin enough
+    words = pack_mask(padded, margin=0)  # the padding is margin enough
     # Removing a pixel affects its neighbours, so changes spread by one row per subiteration.
     reach = 2 * _PASSES
     first = 1

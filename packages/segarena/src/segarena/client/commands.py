@@ -18,7 +18,7 @@ from segarena.client.tokens import clean_token, forget_token, store_token, token
 from segarena.errors import InvalidInput
 from segarena.terminal.exit_codes import FAILURES, one_line_errors
 
-# Evaluations are queued, so they can take much longer than their own time.
+# Submissions wait in a queue, so this can take much longer than an evaluation.
 _LONGEST_WAIT_S = 24 * 3600.0
 
 
@@ -95,7 +95,7 @@ def _accepted(
     """Return the admission after the participant accepted the terms, if there are any.
 
     Raises:
-        InvalidInput: there is nobody to ask, or the answer is no.
+        InvalidInput: nobody can be asked, because the input is not a terminal, or the participant declines.
     """
     admission = server.admission(address.slug)
     terms = admission.terms

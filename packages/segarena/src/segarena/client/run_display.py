@@ -43,7 +43,7 @@ def participate_and_show(
     for note in folder.notes:
         console.print(f"[yellow]{escape(note)}[/yellow]")
     counts = folder.config.counts
-    if counts is None:  # finished runs have them
+    if counts is None:  # only unfinished runs lack them
         raise StoreError(f"{folder.path}: the run is not finished; give the same command again")
     place = folder.path
     if place.is_relative_to(here):

@@ -158,7 +158,7 @@ class RemoteSession(ParticipantDialogue):
         self.is_over = True
 
     def spend(self, seconds: float) -> None:
-        """Do nothing, because the clock of the server decides."""
+        """Do nothing, because the server measures the time."""
 
     def rows(self) -> Rows:
         """Return the records of this dialogue, after sending all answers about the sample.

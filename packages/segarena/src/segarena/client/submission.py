@@ -130,7 +130,7 @@ def send_submission(
         key = sha256(f"{address} {run} {about} ", content)
         same_id = str(uuid.uuid5(uuid.NAMESPACE_URL, key))
         if not run:
-            # The server decides again when the run begins, so that nothing is lost if this fails.
+            # The server decides again when the run begins, so nothing is lost if this request fails.
             with suppress(RemoteError):
                 next_run = server.next_run(address)
                 if next_run.unranked:

@@ -79,7 +79,7 @@ def is_coco(value: Any) -> bool:
 
 
 def _pictures(top: Record, file: Path) -> tuple[list[AnnotatedPicture], list[str]]:
-    """Return the pictures of a file, and remarks about what is left out."""
+    """Return the pictures of a file, and remarks about omitted annotations."""
     labels: dict[str, str] = {}
     for category in parse_records(top.get("categories")):
         labels[parse_text(category.get("id"))] = parse_text(category.get("name"))
@@ -127,5 +127,5 @@ def _pictures(top: Record, file: Path) -> tuple[list[AnnotatedPicture], list[str
 def _size(image: Record) -> tuple[int, int] | None:
     try:
         return parse_size(image)
-    except InvalidInput:  # the image itself has a size
+    except InvalidInput:  # the image file gives the size
         return None

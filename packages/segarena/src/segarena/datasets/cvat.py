@@ -71,7 +71,7 @@ def _pictures(file: Path) -> tuple[list[AnnotatedPicture], list[str]]:
             left_out[tag] += len(image.findall(tag))
         try:
             shape = parse_size(image.attrib)
-        except InvalidInput:  # the image itself has a size
+        except InvalidInput:  # the image file gives the size
             shape = None
         picture = AnnotatedPicture(
             name=parse_text(image.get("name")),

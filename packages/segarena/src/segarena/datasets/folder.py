@@ -74,7 +74,8 @@ class Folder(ListedDataset[ImageSample]):
         masks: folder of the masks in `path`.
         encoding: "binary", "index" or "colour"; see `segarena.datasets.mask_encodings.MaskEncoding`.
         ignore_value: value, or colour as "#rrggbb", of ignored pixels.
-        threshold: with "binary", smallest value of the object; by default a third value is an error.
+        threshold: with "binary", smallest value that belongs to the object; by default, a mask may
+            have only two values.
         min_area_px: smallest area of a target, in pixels.
         unpaired: "error" makes an image without mask, or a mask without image, a sample that fails to load;
             "skip" omits it. `check` lists them in both cases.
@@ -171,8 +172,8 @@ class Folder(ListedDataset[ImageSample]):
                 masks[key] = mask
             if decoded.ignore is not None:
                 ignores.append(decoded.ignore)
-        # Filter only here: a small mask must not hide that another file has a mask of the same
-        # name.
+        # Filter after reading all files, so that two files with an object of the same name are an
+        # error even if one of its masks is too small.
         large = {
             key: mask for key, mask in masks.items() if np.count_nonzero(mask) >= self._min_area_px
         }
@@ -182,7 +183,7 @@ class Folder(ListedDataset[ImageSample]):
         return DecodedMask(large, ignore)
 
     def assumptions(self, sample_ids: Sequence[str]) -> Sequence[str]:
-        """Return how masks without orientation are taken; see `orientation_assumptions`."""
+        """Return how masks without EXIF orientation are interpreted; see `orientation_assumptions`."""
         pictures: list[MaskedPhotograph] = []
         for sample_id in sample_ids:
             pair = self._pairs[sample_id]

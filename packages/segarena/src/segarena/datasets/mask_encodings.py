@@ -40,7 +40,7 @@ class MaskEncoding:
         kind: "binary": 0 is background and one other value the object; "index": 0 is background and every
             other value an object; "colour": black is background and every other colour an object.
         ignore_value: value (or colour, 0xRRGGBB or "#rrggbb") of ignored pixels.
-        threshold: for "binary": smallest value of the object; None rejects a third value.
+        threshold: for "binary": smallest value that belongs to the object; None allows only two values.
 
     Raises:
         PluginInvalid: inconsistent attributes.

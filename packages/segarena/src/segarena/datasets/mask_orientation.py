@@ -37,7 +37,7 @@ def orientation_assumptions(
     Args:
         pictures: photographs with their masks; only headers are read.
         masks_are: orientation of masks without an EXIF tag.
-        remedy: what to do if "upright" is wrong.
+        remedy: advice for the case that "upright" is wrong.
     """
     assumed: list[MaskedPhotograph] = []
     for picture in pictures:
@@ -69,5 +69,5 @@ def orientation_assumptions(
 def _keeps_shape(image: Path, orientation: int | None) -> bool:
     try:
         return keeps_shape(image, orientation)
-    except InvalidImage:  # loading the sample reports it
+    except InvalidImage:  # loading the sample reports the problem
         return False

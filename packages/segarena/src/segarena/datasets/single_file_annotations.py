@@ -1,4 +1,4 @@
-"""Annotated images with one file of annotations for all of them; base of `coco`, `cvat` and `label-studio`."""
+"""Annotated images with one annotation file for all of them; base of `coco`, `cvat` and `label-studio`."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def verify_answers(
     count: int,
     executor: Executor,
 ) -> Agreement:
-    """Replay `count` answers of a run and return the share that agrees.
+    """Replay `count` answers of a run and return their agreement with the recorded ones.
 
     The seed of the run selects them among the answers whose masks were stored. Each answer is
     replayed twice, starting at the first round of its dialogue: alone, and in a batch with a copy
@@ -132,7 +132,7 @@ def _prompts_before(
 
 
 def given_prompts(text: str) -> RoundPrompts:
-    """Return the prompts of a record; None if the record stores only the size of some prompts."""
+    """Return the prompts of a record; None if there are masks or examples among them, whose pixels are not recorded."""
     prompts = read_prompts(text)
     complete: list[Prompt] = []
     for prompt in prompts:

@@ -56,7 +56,7 @@ class BlobFolder:
         return data
 
     def put(self, key: str, data: bytes) -> None:
-        """Store `data` if the disk has room; a full disk must not end a run."""
+        """Store `data`, unless it exceeds the limit or cannot be written; a full disk must not end a run."""
         if len(data) > self._limit_bytes:
             return
         self._evict(len(data))

@@ -1,10 +1,9 @@
 """Cache of encodings for later runs over the same images.
 
 Encoding is the most expensive part of most models. The encodings of a segmenter with `pack` and
-`unpack` (see `segarena.roles.Segmenter`) are cached in memory and in a folder that users,
-benchmarks and worker processes share. The cache key covers everything that determines an encoding:
-the pixels, and the segmenter with its options, source, weights and device. A damaged file counts as
-absent.
+`unpack` (see `segarena.capabilities`) are cached in memory and in a folder that users, benchmarks
+and worker processes share. The cache key covers everything that determines an encoding: the pixels,
+and the segmenter with its options, source, weights and device. A damaged file counts as absent.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ class Encoding:
 
 
 class Encoder:
-    """Encode samples with a segmenter, or read the encoding of the same pixels from the cache.
+    """Encoder of samples: a segmenter, with a cache of the encodings of the same pixels.
 
     Args:
         segmenter: the segmenter.

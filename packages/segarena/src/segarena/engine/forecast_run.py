@@ -30,7 +30,7 @@ class TimedSample:
         load_s: part of `seconds` spent on loading.
         before_s: part of `seconds` spent on computing or reading the encoding. Like `load_s`, it
             does not grow with the number of rounds.
-        encodes: encoder passes, 0 or 1.
+        encodes: number of encoder passes; 0 if the encoding came from the cache.
         rounds: number of predictions.
         rounds_at_most: predictions if every dialogue continues to the last round.
         records_bytes: size of records and timings.

@@ -254,8 +254,7 @@ class _OpenHumanSample:
     def answer(self, seat: _Seat) -> None:
         """Answer the prompts of a person in one round."""
         started = time.perf_counter()
-        # The generator yields after one round, and is dropped there: the next prompts come at any
-        # time later.
+        # Run one round and drop the generator, because the next prompts may come at any time.
         next(self._opened.hold([seat.session]), None)
         seat.publish_answer(time.perf_counter() - started)
 

@@ -37,8 +37,8 @@ def forbid_mutation(
         is_on: False returns a context that does nothing.
 
     Raises:
-        SharedArrayModified: a shared array changed; names `who` and the first such array, even if the call itself
-            failed.
+        SharedArrayModified: a shared array changed, even if the call itself failed; the message
+            names `who` and the first such array.
     """
     return _compare_hashes(who, shared) if is_on else nullcontext()
 

@@ -40,7 +40,7 @@ def describe_error(where: str, error: Exception) -> str:
     # caused them.
     if not (isinstance(error, PredictTimeout) or (is_ours and where == "loading")):
         message = with_location(message, error)
-    # Same text as in the records.
+    # The records contain the message on one line as well.
     message = " ".join(message.split())
     collected = _collected.get()
     if collected is not None and len(collected) < _MAX_COLLECTED:

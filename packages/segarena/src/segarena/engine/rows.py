@@ -71,7 +71,7 @@ def encoder_row(
     support: str = "",
     is_from_cache: bool = False,
 ) -> Timing:
-    """Return the timing of one encoder pass; the target is empty, or the id of an encoded support image."""
+    """Return the timing of an encoder pass or cache read; the target is empty, or the id of a support image."""
     round_ = CACHE_READ_ROUND if is_from_cache else ENCODER_PASS_ROUND
     return Timing(
         sample=sample_id,

@@ -180,7 +180,7 @@ def with_growth(existing: RunConfiguration, asked: RunConfiguration) -> RunConfi
         identity = replace(
             identity,
             data=now.data,
-            # Those of added users, and the versions with which the run began.
+            # Add the files of new users; entries that the run already has take precedence.
             weights={**now.weights, **identity.weights},
             sources={**now.sources, **identity.sources},
             packages={**now.packages, **identity.packages},

@@ -49,7 +49,7 @@ class DependenceCheck:
 
     Attributes:
         on: the circumstance, as in "answers depend on ...".
-        how: how the repeated requests differ from the first ones.
+        how: difference between the repeated requests and the first ones.
         found: agreement of the answers.
     """
 
@@ -156,7 +156,7 @@ def fitting_benchmark(segmenter: PluginSpec) -> str:
         return not is_own, name
 
     for name in sorted(known, key=order):
-        # Its users may give other prompts, or it may need options or files.
+        # The users of this benchmark may give other prompts, or it may need options or files.
         with suppress(SegarenaError):
             plan = make_plan(name, segmenter=built)
             if plan.benchmark.sample_kind in kinds:
@@ -187,8 +187,8 @@ def check_in_process(plan: Plan) -> InProcessChecks:
     dependences: list[DependenceCheck] = []
     for way in _VARIATIONS:
         if way.is_fresh:
-            # Free it before building the next one, because two large models may not fit into
-            # memory.
+            # Free the previous segmenter before building the next one, because two large models may
+            # not fit into memory.
             del cast
             cast = replay_cast(plan)
         order = questions[::-1] if way.is_backwards else questions

@@ -29,7 +29,7 @@ def _too_slow(what: str, seconds: float) -> BaseException:
 
 
 class TimeLimit:
-    """Interrupts calls that take longer than `seconds`.
+    """Time limit that interrupts calls which take longer than `seconds`.
 
     Args:
         seconds: time limit of one call.

@@ -70,8 +70,9 @@ def next_prompts(
         image: the pixels of an image, or any sample, for users that read pixels.
         ignore: bool, shape of the target: True for ignored pixels.
         dialogue: the rounds before this one, for users that read them.
-        seed: seed of the random choices. Each seed is another dialogue: a user that simulates people
-            is another person for another seed, and the same person in all rounds with one seed.
+        seed: seed of the random choices. Each seed stands for another dialogue: a user that
+            simulates people chooses the person by the seed, so all rounds with one seed come from
+            the same person.
 
     Raises:
         UnknownPlugin, PluginInvalid: no user has this name, or it does not accept these options.

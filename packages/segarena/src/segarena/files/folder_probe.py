@@ -31,7 +31,7 @@ class FolderProbe:
 
     @property
     def is_local(self) -> bool:
-        """Whether this machine created the file, so that all folders are the same."""
+        """Whether this machine created the file, and therefore has the same folder."""
         return socket.gethostname() == self.host
 
 

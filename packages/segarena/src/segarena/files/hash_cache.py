@@ -36,7 +36,7 @@ def hash_files(files: Sequence[Path]) -> list[str]:
     unusable, files are simply hashed again.
     """
     distinct = list(dict.fromkeys(files))
-    # All samples of a dataset may share a large file of annotations.
+    # All samples of a dataset may share a large annotation file.
     if len(distinct) < len(files):
         digests = dict(zip(distinct, hash_files(distinct), strict=True))
         return [digests[file] for file in files]

@@ -1,4 +1,4 @@
-"""Cache of what installed packages declare: plug-ins, commands and their help.
+"""Cache of the plug-ins, commands and help texts that installed packages declare.
 
 Importing every package only to read names takes a second or more. A cached value is valid while the code of all
 packages that extend segarena has the same files, sizes and times, and the same packages are installed.
@@ -52,7 +52,7 @@ def write_declarations(name: str, value: Any) -> None:
 
 @cache
 def installed_state() -> str:
-    """Return a hash of the names, sizes and times of all files whose code may declare something.
+    """Return a hash of the names, sizes and times of all files whose code may declare plug-ins, commands or help.
 
     The hash is "", and nothing is cached, if the files cannot be listed, such as those of packages in a zip archive or
     of an editable installation whose folder was moved.

@@ -18,7 +18,7 @@ PIXEL_LIMIT_VARIABLE = "SEGARENA_MAX_PIXELS"
 DEFAULT_PIXEL_LIMIT = 2**30 // 12
 """89 million pixels, the default of Pillow's own warning: a quarter of a GiB as RGB."""
 MASK_FACTOR = 2
-"""All masks of an image together may have the pixels of this many images; reading one takes two bytes per pixel."""
+"""The masks of an image together may have as many pixels as this many images; reading one takes two bytes per pixel."""
 
 PIXELS_PER_ELEMENT = 40
 """An XML tag or attribute counts as this many pixels, because it takes up to 350 bytes."""

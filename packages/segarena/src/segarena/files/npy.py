@@ -110,8 +110,7 @@ def _array(
     else:
         claimed = count
     check_pixels(before + claimed, path, error=InvalidMask, most=most)
-    # A header can claim more than the file contains. Reading in chunks allocates only what is
-    # there.
+    # A header can claim more than the file contains. Reading in chunks allocates no more than that.
     data = read_exactly(file, count * dtype.itemsize, path)
     return np.ndarray(shape, dtype, buffer=data, order="F" if is_fortran else "C")
 

@@ -93,7 +93,7 @@ class _Array:
 _KNOWN = {
     ("numpy.core.multiarray", "_reconstruct"): _Array,
     ("numpy._core.multiarray", "_reconstruct"): _Array,
-    ("numpy", "ndarray"): None,  # the class to reconstruct: always the same
+    ("numpy", "ndarray"): None,  # only an argument of `_reconstruct`
     ("numpy", "dtype"): _Dtype,
 }
 

@@ -44,7 +44,7 @@ def _try(file: str) -> str:
             scan.collect()
     except (pl.exceptions.PolarsError, OSError) as error:
         reason = (str(error).splitlines() or [""])[0]
-        # Behind it, Polars prints the fields of its own error.
+        # After the reason, Polars prints the fields of its own error.
         return reason.partition(": Error {")[0][:_MOST_LETTERS] or "a damaged one"
     return str(values)
 

@@ -17,7 +17,7 @@ from segarena.errors import InvalidInput
 from segarena.samples import Mask, as_mask
 
 THRESHOLDS = np.linspace(0.5, 0.95, 10)
-"""Of IoU."""
+"""IoU thresholds."""
 _AT_50 = 0  # indices of the thresholds 0.50 and 0.75
 _AT_75 = 5
 RECALLS = np.linspace(0, 1, 101)
@@ -66,11 +66,11 @@ def mask_ap(
 ) -> dict[str, float]:
     """Return AP, AP50, AP75, AP of small, medium and large targets, and the AR values that COCO prints.
 
-    AP averages the highest precision at a recall or above over classes, ten IoU thresholds from 0.5
-    to 0.95 and 101 recall values; AR averages the largest recall over classes and thresholds. A
-    prediction is matched to the free target with the largest overlap. Crowds, and targets outside
-    the size range, count neither as found nor as missed. The overlap with a crowd is divided by the
-    area of the prediction alone. The result is NaN if there are no targets to find.
+    AP is the mean over classes, ten IoU thresholds from 0.5 to 0.95 and 101 recall values of the
+    highest precision at that recall or above; AR is the mean of the largest recall over classes and
+    thresholds. A prediction is matched to the free target with the largest overlap. Crowds, and
+    targets outside the size range, count neither as found nor as missed. The overlap with a crowd
+    is divided by the area of the prediction alone. A value is NaN if there are no targets to find.
 
     >>> square = np.zeros((40, 40), bool)
     >>> square[:20, :20] = True
@@ -81,11 +81,11 @@ def mask_ap(
 
     Args:
         images: predicted and true instances of each image; iterated once.
-        max_detections: values of the maximum number of predictions per class and image, of which
-            the most confident are used; AP uses the last value.
+        max_detections: limits on the predictions per class and image, of which the most confident
+            are used: one AR for each limit, and AP for the last one.
 
     Raises:
-        InvalidInput: `max_detections` is empty, or the lists of an image differ in length.
+        InvalidInput: `max_detections` is empty or has a limit below 1, or the lists of an image differ in length.
         InvalidMask: masks of an image differ in shape, or contain values other than 0 and 1.
     """
     if not max_detections or min(max_detections) < 1:

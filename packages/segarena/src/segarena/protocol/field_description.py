@@ -19,7 +19,7 @@ class FieldDescription:
     Attributes:
         label: label of the field on a form; also the topic of its rule unless `topic` is set.
         meaning: effect of the field, as a sentence without a full stop, for docs, options and forms.
-        unset: the effect of an empty field, such as "no limit"; "" if the default says it.
+        unset: the effect of an empty field, such as "no limit"; "" if the default states it.
         words: text on a form for each value of a field with a few values.
         option: name of the command-line option if it differs from the field; None for the field's own name.
         in_options: whether `segarena challenge new` has an option for it.
@@ -31,7 +31,7 @@ class FieldDescription:
         unset_rule: the rule if the field is empty; "" for none.
         rules: the rule for each value, instead of `rule`; values that are not listed have no rule.
         has_rule: whether pages show the field among the rules at all.
-        noun: what the value counts, such as "run", so that rules can use its plural.
+        noun: name of the counted things, such as "run", from which rules form the plural.
     """
 
     label: str

@@ -21,7 +21,7 @@ class ParticipantDialogue:
     Args:
         about: the columns that identify the dialogue in records.
         shape: shape of the sample.
-        lift: how to spread the user's prompts over slices.
+        lift: rules for extending the user's prompts to other slices.
         keep_rounds: rounds whose masks are stored.
 
     Attributes:

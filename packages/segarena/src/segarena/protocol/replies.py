@@ -34,7 +34,7 @@ class DialogueReply:
         late: whether the last answer exceeded the time limit, so that the server dropped it and ended the dialogue.
         failed: why the dialogue ended early, as a message for the participant; "" if it did not.
         objects: number of objects that are evaluated together.
-        lift: how to spread the user's prompts over slices.
+        lift: rules for extending the user's prompts to other slices.
         values: the scores of the last answer, if the phase shows them.
     """
 

@@ -49,7 +49,7 @@ def packed_sample_shape(data: bytes) -> Shape:
     """Return the shape of a packed sample without building its arrays; only for trusted data.
 
     Raises:
-        InvalidInput: not a sample.
+        InvalidInput: the data are not a sample.
     """
     size = int.from_bytes(data[:4], "little")
     try:

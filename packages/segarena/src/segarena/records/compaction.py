@@ -32,7 +32,7 @@ class WritablePieces(Pieces):
     Args:
         folder: folder of the run.
         samples: all sample ids, in order.
-        ledger: ledger of the pieces, open.
+        ledger: the open ledger of the pieces.
         check: raises an error if the process has lost the run; called before each write.
     """
 
@@ -162,9 +162,9 @@ class WritablePieces(Pieces):
             self._gather(group[0].first, group[-1].stop)
 
     def _around(self, first: int, stop: int) -> tuple[int, int]:
-        """Return a range extended to whole pieces.
+        """Return a range widened to whole pieces.
 
-        A run that was extended may have pieces that end within a block.
+        A run to which samples were added may have pieces that end within a block.
         """
         for piece in self._valid_pieces().values():
             if piece.first < stop and first < piece.stop:
@@ -206,7 +206,7 @@ class WritablePieces(Pieces):
             # The other tables are small in comparison with these two.
             for table in ("masks", "records"):
                 total_bytes += self._loose_file(table, index).stat().st_size
-        # Only loose files are split, because the middle could fall within a piece.
+        # Ranges with pieces are not split, because their middle could fall within a piece.
         if not inside and total_bytes > MAX_PIECE_BYTES and stop - first > 1:
             middle = (first + stop) // 2
             self._gather(first, middle)

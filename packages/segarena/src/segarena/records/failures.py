@@ -34,7 +34,7 @@ class Failure(NamedTuple):
 
     @property
     def is_of_loading(self) -> bool:
-        """Whether the dataset could not load the sample, which is no failure of the segmenter."""
+        """Whether the dataset could not load the sample, which does not count as a failure of the segmenter."""
         return not self.target and self.message.startswith(LOADING_PREFIX)
 
     @property

@@ -1,7 +1,7 @@
 """Upgrade of run.json files that earlier versions wrote to the current format.
 
-Format 1 is any folder without a format number; format 3 is format 2 with a checksum in run.json. A
-change of run.json adds a step here, so that no other module handles earlier formats.
+Format 1 is any folder without a format number; format 3 is format 2 with a checksum in run.json.
+Every change of run.json needs a step here, so that no other module handles earlier formats.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def upgrade_configuration(plain: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_far_corrections(plain: dict[str, Any]) -> dict[str, Any]:
-    """Return a configuration in which a `graph` without the option `local` has the behaviour that it had then."""
+    """Return a configuration in which `graph` has the option `local`; without it, False, the former behaviour."""
     segmenter = plain.get("segmenter")
     if not isinstance(segmenter, dict) or segmenter.get("name") != "graph":
         return plain

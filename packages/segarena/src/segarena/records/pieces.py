@@ -27,7 +27,12 @@ import polars as pl
 from segarena.errors import StoreError
 from segarena.files.atomic_write import write_atomic
 from segarena.files.hashes import sha256, sha256_of_file
-from segarena.records.parquet_scan import RETRY_HINT, ColumnFilter, read_small_files, scan_file
+from segarena.records.parquet_scan import (
+    RETRY_HINT,
+    ColumnFilter,
+    read_small_files,
+    scan_file,
+)
 from segarena.records.parquet_tables import (
     COLUMNS,
     OPTIONAL_TABLES,
@@ -238,7 +243,8 @@ class Pieces:
     ) -> pl.DataFrame:
         file = self._piece_file(table, name)
         source: Path | bytes = file
-        # Look up the columns once per reader; after that only requested columns are read.
+        # Verify the checksum once per reader, which reads the whole file; after that, only the
+        # requested columns are read.
         if file not in self._verified:
             source = file.read_bytes()
             if sha256(source) != piece.files[table]:

@@ -70,7 +70,7 @@ def read_prompts(text: str) -> tuple[RecordedPrompt, ...]:
     """Parse the JSON of `prompts_text`.
 
     Raises:
-        StoreError: the text is not a list of prompts; names the invalid field.
+        StoreError: the text is not a list of prompts; the message names the invalid field.
     """
     try:
         prompts: list[RecordedPrompt] = []

@@ -54,7 +54,7 @@ class ReportServer(ThreadingHTTPServer):
             return self.card(int(number[1])) if number else None
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Handle a request in a new thread that inherits the trust; see `segarena.records.trust`."""
+        """Handle a request in a new thread that inherits the trust setting; see `segarena.records.trust`."""
         # A new thread starts with an empty context, so copy this one, which contains the trust
         # setting.
         arguments = (self.process_request_thread, request, client_address)

@@ -35,7 +35,7 @@ class PlaneContent(msgspec.Struct, frozen=True, kw_only=True):
         origin: first row and column of the sample that the plane shows.
         indices: positions of the available planes along the axis; empty if all are available.
         outline_scale: displayed height and width of one unit of the outlines.
-        note: which planes are missing.
+        note: remark about missing planes.
         pictures: data URI of each available plane, if embedded.
         layers: outlines of each available plane, if embedded, by layer: "target", "ignored", or
             NUMBER.ROUND for the prediction of a dialogue after a round.

@@ -229,8 +229,8 @@ class TargetBox:
     """A control that LOOKS AT THE TRUTH: it predicts the bounding box of the prompted target.
 
     In a video it predicts the box of the target in each frame. All prompts so far identify the
-    target. The image is ignored: a model with a lower score conveys less about a target than its
-    extent does.
+    target. The image is ignored: a model with a lower score is worse than the target's bounding
+    box.
     """
 
     ignores_image = True
@@ -281,7 +281,7 @@ def _boxed(target: Target, *, has_frames: bool) -> Mask | Labels:
 
 @segmenter("copy-support-mask")
 class CopySupportMask(Nothing):
-    """A control that copies the support's mask: it shows the score from position and size alone.
+    """A control that copies the support's mask, to measure the score of position and size alone.
 
     The masks are stretched to the image, and a pixel is predicted if at least half of the supports'
     masks cover it on average. Images are ignored.

@@ -1,4 +1,4 @@
-"""Classifier two-sample test: can a classifier distinguish two samples? With an interval over groups.
+"""Classifier two-sample test: how well a classifier distinguishes two samples, with an interval over groups.
 
 Its statistic is the area under the ROC curve (AUC): the probability that the classifier scores a
 value of the second sample above one of the first. 0.5 means indistinguishable, 1 means perfectly
@@ -28,7 +28,8 @@ _TREES = 150
 _LEAVES = 15
 _LEARNING_RATE = 0.08
 _LEAST_IN_LEAF = 20
-# With fewer values than 20 leaves need at 20 values each, a classifier could not split at all.
+# A minimum of 20 values in a leaf would keep a classifier of few values from splitting at all, so
+# the minimum is also limited to this share of the training values.
 _SHARE_IN_LEAF = 0.1
 _ENOUGH_VALUES = 300
 _MOST_SPLITS = 5
@@ -40,10 +41,12 @@ class ClassifierTest:
 
     Attributes:
         auc: area under the ROC curve on held-out values, mean over the splits.
-        low: lower end of the interval over groups, without the variation from other training values.
+        low: lower end of the bootstrap interval over groups. The classifiers are not trained again,
+            so the interval does not include the variation between training sets.
         high: upper end of the interval.
-        draws: the AUC of each bootstrap sample of the groups, (repeats,). Tests with the same groups and seed use the
-            same samples, so that the difference of two tests has an interval too.
+        draws: the AUC of each bootstrap sample of the groups, (repeats,). Tests with the same
+            groups and seed use the same samples, so that the difference between two tests has an
+            interval too.
         n: number of values of each sample, equal for both.
         groups: number of groups.
         rows: (first, second): indices of the rows used from each sample, (n,) each, ascending.
@@ -249,7 +252,7 @@ def _train_folds(
                 max_leaf_nodes=_LEAVES,
                 min_samples_leaf=leaf_size,
                 learning_rate=_LEARNING_RATE,
-                early_stopping=cast("Any", False),  # declared as text, though it may be either
+                early_stopping=cast("Any", False),  # typed as str, although a bool is allowed
                 random_state=seed,
             )
             classifier.fit(samples.values[training_rows], labels)

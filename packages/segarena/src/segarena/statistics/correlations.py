@@ -33,8 +33,8 @@ def correlation_table(
     """Return the correlations of statistics over segmenters, averaged over datasets.
 
     If a pair has no correlation on a dataset, because one statistic is constant there, it is
-    averaged over the other datasets. The published code counts it as 0 on its first dataset, and as
-    undefined altogether on the others.
+    averaged over the other datasets. The published code instead counts such a correlation as 0 on
+    the first dataset; on any other dataset it makes the whole average undefined.
 
     >>> table = correlation_table([{"auc": [0.7, 0.8, 0.9], "noc": [6.0, 5.0, 2.0]}])
     >>> table.values.round(3)

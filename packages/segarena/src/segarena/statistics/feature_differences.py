@@ -1,4 +1,4 @@
-"""Differences of two samples feature by feature, to explain why a classifier distinguishes them."""
+"""Differences between two samples, feature by feature, to explain why a classifier distinguishes them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from segarena.statistics.two_samples import Floats, stack_samples
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FeatureDifferences:
-    """Differences of two samples, feature by feature.
+    """Differences between two samples, feature by feature.
 
     Attributes:
-        ks: float64 (k,), Kolmogorov-Smirnov distance: the largest difference of the two distribution functions.
+        ks: float64 (k,), Kolmogorov-Smirnov distance: the largest difference between the two distribution functions.
         above: float64 (k,), probability that a value of the second sample is above one of the first, where ties count
             half: above 0.5 the second sample tends to higher values, below 0.5 to lower ones.
         medians: float64 (2, k), medians of the first and of the second sample.

@@ -48,7 +48,7 @@ def mixture_quantile(
     spreads: ArrayLike,
     share: float,
 ) -> float:
-    """Return a quantile of the mixture; NaN without components, inf if too many of them never happen.
+    """Return a quantile of the mixture; NaN without components, inf if too few components ever reach it.
 
     The quantile is found by bisection, to nine digits.
 

@@ -35,7 +35,8 @@ class PairwiseTests:
     Attributes:
         differences: (segmenters, segmenters), values of the row minus values of the column on their common targets:
             mean over each cluster, then mean over the clusters; NaN without common targets.
-        p_values: (segmenters, segmenters), for "no difference", corrected for all pairs; 1 without information.
+        p_values: (segmenters, segmenters), for "no difference", corrected for all pairs; 1 for a
+            pair without common targets or without any difference.
     """
 
     differences: Floats

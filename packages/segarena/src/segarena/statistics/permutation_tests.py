@@ -29,7 +29,7 @@ class PermutationTest:
     """Result of a permutation test.
 
     Attributes:
-        statistic: distance of the samples; 0 if they are equal.
+        statistic: distance between the samples; 0 if they are equal.
         p_value: share of permuted samples that are at least as far apart; small values mean that the distributions
             differ. At least 1 / (1 + permutations).
         sizes: number of values of each sample.
@@ -57,10 +57,11 @@ def energy_test(
     Args:
         first: real (n1, k), finite.
         second: real (n2, k).
-        pairs: stratum of each value, such as its target, (n1,) and (n2,): values are permuted only within a stratum, so
-            that differences between strata hide less. None: one stratum.
-        is_scaled: divide each of the k features by its standard deviation over both samples, for features in
-            different units.
+        pairs: stratum of each value, such as its target, (n1,) and (n2,): values are permuted only
+            within a stratum, so that differences between strata cannot hide one between the
+            samples. None: one stratum.
+        is_scaled: whether to divide each of the k features by its standard deviation over both
+            samples, for features in different units.
         permutations: number of permutations.
         seed: seed of the permutations.
 

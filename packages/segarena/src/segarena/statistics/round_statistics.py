@@ -35,10 +35,12 @@ class RoundStatistic(ABC):
         decimals: number of decimals printed.
         is_share: whether the value is printed in per cent.
         has_threshold: whether the statistic uses `statistic.threshold`, which charts then mark.
-        sentence: definition without the name and without a full stop; by default the first line of the docstring.
-            `{metric}`, `{rounds}`, `{steps}` from round to round, `{threshold}` and `{round}` are filled in.
-        level: predicate for a segmenter with the mean `{value}`. Also filled in: `{name}`, `{metric}`, `{threshold}`,
-            `{steps}` from round to round, and `{word}`, the word for a round.
+        sentence: definition without the name and without a full stop; by default the first line of
+            the docstring. `{metric}`, `{rounds}`, `{steps}` (one less than rounds), `{threshold}`
+            and `{round}` are filled in.
+        level: predicate for a segmenter with the mean `{value}`. Also filled in: `{name}`,
+            `{metric}`, `{threshold}`, `{steps}` (one less than rounds), and `{word}`, the word for
+            a round.
         lead: predicate for a segmenter that is better by `{size}` than `{other}`.
         gap: a difference of `{size}` with its unit, as in "ahead by 2.67 clicks".
 
@@ -334,7 +336,7 @@ class AreaOverLastFive(RoundStatistic):
         return area_over_last_five(values)
 
     def needs_rounds(self, statistic: Statistic) -> int:
-        """Return 5."""
+        """Return 5, the number of rounds in the sum."""
         return 5
 
 
@@ -354,5 +356,5 @@ class AtRound(RoundStatistic):
         return at_round(values, statistic.round)
 
     def needs_rounds(self, statistic: Statistic) -> int:
-        """Return that round."""
+        """Return `statistic.round`."""
         return statistic.round

@@ -123,7 +123,7 @@ def _declare_help_all(
             callback=_show_all,
             expose_value=False,
             is_eager=True,
-            hidden=True,  # the last line of `--help` names it where it shows more
+            hidden=True,  # the last line of `--help` names this option if it shows more
         ),
     ] = False,
 ) -> None:

@@ -27,8 +27,8 @@ _ROUGH_STEPS = ((10, 1), (90, 5), (600, 60), (5400, 300), (36000, 1800))
 class ProgressBar:
     """A progress display; use it as a context manager and pass `update` as `on_progress`.
 
-    Each stage of the work has its own bar. Once a few units of a stage are done, a line forecasts the
-    total time, unless it is a few seconds.
+    Each stage of the work has its own bar. Once a few units of a stage are done, a line forecasts
+    the total time, unless only a few seconds remain.
 
     Args:
         title: text before the bar.
@@ -137,7 +137,7 @@ class _Stage:
 
 
 def rough_text(seconds: float) -> str:
-    """Format an estimate with no more digits than it deserves: "20 s", "4 min", "25 min", "3.5 h"."""
+    """Format an estimated duration, rounded according to its uncertainty: "20 s", "4 min", "25 min", "3.5 h"."""
     for up_to_s, step_s in _ROUGH_STEPS:
         if seconds < up_to_s:
             return duration_text(step_s * round(seconds / step_s))

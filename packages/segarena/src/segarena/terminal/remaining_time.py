@@ -1,4 +1,4 @@
-"""Estimates of the time that is left, for a progress display."""
+"""Estimates of the remaining time, for a progress display."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from segarena.work.progress import Progress
 
 # Fewer units say little about the mean.
 _MIN_UNITS = 3
-# Share of a new estimate in what is shown, and the largest factor between the two.
+# Weight of a new estimate in the displayed time, and the largest factor between the two.
 _BLEND = 0.3
 _MAX_DISTANCE = 1.3
 # Largest factor between one shown time and the next, beyond the time that has passed.
 _MAX_STEP = 1.25
-# Share of the units that count as the next longest one.
+# Share of the longest units, whose durations are cut to that of the next longest.
 _TRIMMED_SHARE = 0.05
 # Early units that are longer than this many medians may include loading.
 _MAX_EARLY_MEDIANS = 2.0
@@ -21,7 +21,7 @@ _MIN_UTILIZATION = 0.05
 
 
 class RemainingTime:
-    """The time that is left, estimated from the units that are done.
+    """Estimator of the remaining time, from the durations of finished units.
 
     There is no estimate before each worker had time for two units. Long units among the first ones count
     less, because they may load a model or fill a cache. Later estimates are blended with earlier ones.
@@ -39,7 +39,7 @@ class RemainingTime:
         self._shown_at_s = 0.0
 
     def update(self, state: Progress, now_s: float) -> float | None:
-        """Return the seconds that are left; None if too few units are done.
+        """Return the remaining seconds; None if too few units are done.
 
         Args:
             state: the state of the work.
@@ -91,7 +91,7 @@ class RemainingTime:
         return unit_s * max(left / (workers * state.sharers), 0.5)
 
     def _utilization(self, workers: int) -> float:
-        """Return the share of their time that workers spend on units, once they are all under way."""
+        """Return the share of time that workers spend on units, measured once all workers are busy."""
         start = 2 * workers
         if len(self._durations_s) < 2 * start + 1:
             return 1.0
@@ -103,7 +103,7 @@ class RemainingTime:
         return min(max(worked_s / (workers * passed_s), _MIN_UTILIZATION), 1.0)
 
     def _unit_s(self, workers: int) -> float:
-        """Return the mean duration of a unit; single long ones count as the next longest."""
+        """Return the mean duration of a unit; the few longest count as the next longest."""
         count = len(self._durations_s)
         longest_s = sorted(self._durations_s, reverse=True)
         typical_s = _MAX_EARLY_MEDIANS * statistics.median(self._durations_s[workers:])

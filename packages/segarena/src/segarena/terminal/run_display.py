@@ -27,14 +27,14 @@ def run_and_show(benchmark: Plugin, **options: Any) -> int:
     console = Console(stderr=True, emoji=False, force_terminal=is_terminal)
     here = Path.cwd()  # before a plug-in can change it
     title = f"{PluginSpec.of(benchmark).reference} · {options['segmenter']}"
-    # Through the package, which imports the engine and the reports only now and not for `--help`.
+    # Call `segarena.evaluate` through the package, which imports the engine and the reports only now, not for `--help`.
     with ProgressBar(title, console, rate="rounds", workers=options["workers"]) as progress:
         folder = segarena.evaluate(benchmark, on_progress=progress.update, **options)
     for note in folder.notes:
         console.print(f"[yellow]{escape(note)}[/yellow]")
     Console().print(reports.terminal_table([folder.path]))
     counts = folder.config.counts
-    if counts is None:  # finished runs have them
+    if counts is None:  # only unfinished runs lack them
         raise StoreError(f"{folder.path}: the run is not finished; give the same command again")
     for user, count in counts.targets_without.items():
         console.print(f"user {user} had no dialogue about {count} of {counts.targets} targets")

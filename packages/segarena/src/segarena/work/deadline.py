@@ -1,8 +1,8 @@
 """Deadline and name of the current call in a process; the job writes them, and a supervising parent reads them.
 
-Code that hangs in native code (C) cannot be interrupted from inside. Therefore a job publishes the
-time (of `time.monotonic`) by which a call must return, and the parent process kills a child that
-exceeds it. Without a supervising parent, the deadline has no effect.
+A call that hangs in native code (C) cannot be interrupted from inside. Therefore a job publishes
+the time (of `time.monotonic`) by which a call must return, and the parent process kills a child
+that exceeds it. Without a supervising parent, the deadline has no effect.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class SharedDeadline:
 
     @property
     def value(self) -> float:
-        """The moment, of `time.monotonic`."""
+        """The time of the deadline, as in `time.monotonic`; 0.0 without a call."""
         return _MOMENT.unpack_from(self._memory)[0]
 
     @value.setter

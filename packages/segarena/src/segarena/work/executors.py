@@ -10,7 +10,7 @@ from segarena.work.process_pool import ProcessPool
 
 
 class InlineExecutor:
-    """Run units one by one in this process. The job must enforce time limits itself."""
+    """Executor that runs units one by one in this process. The job must enforce time limits itself."""
 
     workers = 0
     is_here = True
@@ -49,7 +49,7 @@ class ProcessExecutor:
         *,
         limit_s: float | None = None,
     ) -> Generator[Outcome[Unit, Result]]:
-        """Yield the outcome of each unit as they finish; see `segarena.work.jobs.Executor`."""
+        """Yield the outcome of each unit as soon as it finishes; see `segarena.work.jobs.Executor`."""
         packed_job = pack_job(job)
         # A job that the caller's script defines can only be unpickled where that script is
         # imported.

@@ -88,7 +88,7 @@ Outcome: TypeAlias = UnitResult[Unit, Result] | UnitFailure[Unit]
 
 
 class Executor(Protocol):
-    """Runs the units of a job: in this process, in other processes, or on other machines."""
+    """Interface of executors, which run the units of a job in this process, in others, or on other machines."""
 
     @property
     def workers(self) -> int:
@@ -112,7 +112,7 @@ class Executor(Protocol):
         *,
         limit_s: float | None = None,
     ) -> Generator[Outcome[Unit, Result]]:
-        """Yield the outcome of each unit as they finish. Closing the generator ends the work.
+        """Yield the outcome of each unit as soon as it finishes. Closing the generator ends the work.
 
         Args:
             job: the work on each unit.

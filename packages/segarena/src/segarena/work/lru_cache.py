@@ -11,7 +11,7 @@ Value = TypeVar("Value")
 
 
 class LruCache(Generic[Key, Value]):
-    """The most recently used values. The cache has no lock; threads that share one need their own lock.
+    """Cache of the most recently used values. It has no lock, so threads that share it need their own.
 
     Args:
         max_entries: maximum number of entries; None for no limit.

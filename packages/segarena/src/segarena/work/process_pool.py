@@ -50,7 +50,7 @@ class ProcessPool:
         self._workers: list[WorkerHandle] = []
 
     def do(self, units: Iterable[Any]) -> Generator[Outcome[Any, Any]]:
-        """Yield the outcome of each unit as they finish; a single process keeps their order."""
+        """Yield the outcome of each unit as soon as it finishes; a single process keeps their order."""
         for step in self.steps(units):
             if step is not None:
                 yield step
@@ -132,7 +132,7 @@ class ProcessPool:
     def _replace_dead(self, worker: WorkerHandle) -> UnitFailure[Any]:
         """End and replace a process; return the failure of its unit."""
         seconds = time.monotonic() - worker.taken_s
-        # Read it before ending the process, which also ends the call that the deadline belongs to.
+        # Check the deadline before ending the process, because that also ends the current call.
         is_overdue = worker.is_overdue(self._limit_s)
         worker.end()
         during = worker.deadline.during

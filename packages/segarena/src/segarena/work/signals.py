@@ -26,7 +26,7 @@ def exit_code(error: KeyboardInterrupt) -> int:
 
 @contextmanager
 def stoppable(*, is_last: bool = False) -> Generator[None]:
-    """Raise `Stopped` in the block on SIGTERM and SIGHUP, unless the program handles or ignores them itself.
+    """Raise `StopRequest` in the block on SIGTERM and SIGHUP, unless the program handles or ignores them itself.
 
     It works only in the main thread, where Python runs signal handlers.
 

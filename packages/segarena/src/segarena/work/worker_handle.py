@@ -64,7 +64,7 @@ class WorkerHandle:
             self.pipe.send_bytes(pickle.dumps(task[1]))
 
     def is_overdue(self, limit_s: float | None) -> bool:
-        """Return whether the unit exceeds `limit_s`, or its current call the deadline set by the job."""
+        """Return whether the unit exceeds `limit_s`, or its current call exceeds the deadline that the job set."""
         if self.task is None:
             return False
         now = time.monotonic()

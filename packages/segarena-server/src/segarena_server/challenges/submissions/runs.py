@@ -176,7 +176,10 @@ class _RecordedDialogue:
         self._limit = limit
 
     def replay(self) -> list[str]:
-        """Replay the dialogue up to the first difference and return it; later rounds are not comparable."""
+        """Replay the dialogue, and return its first difference as a line, or [] if it has none.
+
+        Rounds after a difference are not comparable.
+        """
         session = self._session
         where = f"{self._session.name}, {self._session.user_name}"
         while not session.is_over:

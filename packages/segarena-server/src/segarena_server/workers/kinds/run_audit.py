@@ -68,7 +68,7 @@ class AuditRunTask:
         run_id: id of the run.
         run_folders: folders of all runs.
         prompts: all prompts that the team ever received, by sample; empty in a practice phase.
-        others: prompts of each other, earlier run about a sample, by sample; None in a practice phase.
+        others: prompts of other runs before this run ended, by sample and run; None in a practice phase.
         sketches: sketches of other teams' runs in the phase, by run id.
     """
 

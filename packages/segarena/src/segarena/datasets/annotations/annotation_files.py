@@ -1,4 +1,4 @@
-"""Search for the file of annotations in the folder of a dataset."""
+"""Search for the annotation file in the folder of a dataset."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from segarena.errors import DatasetError, DatasetMissing
 
-# Folders in which tools put the file, besides the folder of the dataset itself.
+# Folders in which tools put the annotation file: that of the dataset itself, and a subfolder.
 _FOLDERS = ("", "annotations")
 _MOST_NAMED = 5
 
@@ -20,7 +20,7 @@ def find_annotation_file(
     what: str,
     is_one: Callable[[Path], bool],
 ) -> Path:
-    """Return the file of annotations.
+    """Return the annotation file.
 
     Args:
         root: folder of the dataset, or the file itself.

@@ -60,7 +60,7 @@ class ServedPlugin:
         return self._segmenter.encode(convert_sample(sample))
 
     def predict(self, encoded: Any, dialogues: Sequence[Any]) -> Any:
-        """Answer dialogues as the plug-in does."""
+        """Predict dialogues as the plug-in does."""
         return self._segmenter.predict(encoded, [convert_dialogue(each) for each in dialogues])
 
 

@@ -151,7 +151,7 @@ def hidden_files(
     options: Mapping[str, Any],
     plugin: PluginSpec,
 ) -> tuple[str, ...]:
-    """Return the folders and files from which a dataset takes its samples, without those in other ones.
+    """Return the folders and files of a dataset's samples, without those inside another one.
 
     Args:
         dataset: the dataset; the folders of all files that it lists are hidden.
@@ -170,7 +170,7 @@ def hidden_files(
         folders: set[Path] = set()
         for sample in dataset.sample_ids:
             for file in dataset.files_of(sample):
-                # A link may lead to another folder, whose other files are as telling.
+                # A link may lead to another folder, whose other files may also reveal the truth.
                 folders.add(file.parent)
                 folders.add(file.resolve().parent)
         found.update(folder.resolve() for folder in folders)

@@ -1,4 +1,4 @@
-"""Modules that a worker's Python lacks: all that an adapter imports, found without running it."""
+"""Modules that an adapter imports but its Python lacks, found without running the adapter."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def _imports_of(file: Path) -> list[str]:
     """
     try:
         tree = ast.parse(file.read_bytes())
-    # The worker's Python may be older than this one, and have other words.
+    # The adapter may use the syntax of another Python version.
     except (OSError, SyntaxError, ValueError, RecursionError):
         return []
     optional: set[ast.AST] = set()

@@ -46,7 +46,7 @@ class Appearance(Protocol):
         time: float,
         pixel: float,
     ) -> Rendering:
-        """Render it."""
+        """Return the shape rendered at these positions."""
         ...
 
 
@@ -73,10 +73,13 @@ class Actor:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MovingScene:
-    """Background, shapes, and position of the camera's upper left corner; `ground` is float32 (H, W, 3), seamless.
+    """Scene of a generated video: a background, moving shapes and a moving camera.
 
     Attributes:
+        ground: background texture, float32 (H, W, 3), mirrored beyond its edges.
         ground_px: number of pixels of `ground` per frame height.
+        camera: position of the upper left corner of the frame over time.
+        actors: the moving shapes.
     """
 
     ground: Field
@@ -139,7 +142,10 @@ class MovingScene:
     eq=False,
 )
 class Blob:
-    """A round shape with a wavy outline: harmonic k has amplitude `waves[k - 2]`; it rotates `pace` times."""
+    """A round shape with a wavy outline, which rotates `pace` times from time 0 to 1.
+
+    Harmonic k of the outline has amplitude `waves[k - 2]`.
+    """
 
     texture: Field
     waves: Sequence[float]
@@ -183,7 +189,7 @@ class Blob:
     eq=False,
 )
 class Bar:
-    """An upright bar: `width` is half its width, relative to half its height."""
+    """An upright bar; `width` is its width divided by its height."""
 
     texture: Field
     width: float
@@ -195,7 +201,7 @@ class Bar:
         time: float,
         pixel: float,
     ) -> Rendering:
-        """Render it."""
+        """Return the bar rendered at these positions."""
         # A bar rotates and moves, but does not deform.
         del time
         inside = np.minimum(self.width - np.abs(right), 1 - np.abs(down))
@@ -252,7 +258,7 @@ class Cutout:
         time: float,
         pixel: float,
     ) -> Rendering:
-        """Render it."""
+        """Return the object rendered at these positions."""
         del pixel
         height, width = self.cover.shape
         sway = self.lean * float(np.sin(4 * np.pi * time))

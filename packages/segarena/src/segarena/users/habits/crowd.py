@@ -22,7 +22,7 @@ class Crowd:
         seed: random seed of the crowd; another seed gives other people.
 
     Raises:
-        InvalidInput: there is less than one person, or the seed is negative.
+        InvalidInput: there is fewer than one person, or the seed is negative.
     """
 
     people: int = 1

@@ -68,7 +68,7 @@ class NodeActor:
         return ""
 
     def do(self, units: Sequence[bytes]) -> bytes:
-        """Process units; return their outcomes in order and the number of units not begun, or the end of the work.
+        """Process units; return their outcomes in order and the number of units not begun, or a `WorkerExit`.
 
         If a unit takes long, the outcomes of the previous units are returned. It continues, and
         later units are not begun. All values are pickled.

@@ -131,7 +131,7 @@ class ClaimState:
         self.is_over = False
 
     def _change(self, unit: int, what: int) -> None:
-        # By any process, because one that was presumed dead may have finished the unit.
+        # Whichever process claimed the unit, because one that was presumed dead may have finished it.
         if self._units[unit] == _TAKEN:
             for taken in self.claims.values():
                 taken.discard(unit)

@@ -24,7 +24,7 @@ EXPIRE_S = 60.0
 """Seconds of silence after which a process counts as dead; long, because network file systems may delay heartbeats."""
 
 _BEATS = 6
-"""Heartbeats in that time."""
+"""Number of heartbeats before a process expires."""
 
 _ENDING = ".sharer"
 
@@ -143,7 +143,7 @@ class Presence:
 
     def _beat(self) -> None:
         while not self._ended.wait(self._expire_s / _BEATS):
-            # After an error, the next claim of this process raises it.
+            # The next claim of this process raises the same error.
             with suppress(SegarenaError):
                 self.touch()
 
@@ -151,7 +151,7 @@ class Presence:
         """Send a heartbeat; return the current time of the file system.
 
         Raises:
-            Lapsed: the folder was removed.
+            PresenceLapsed: the folder was removed.
             StoreError: the folder can no longer be written.
         """
         file = self._file(self.me.token)

@@ -219,7 +219,7 @@ def _merge_parts(
     def order(name: str) -> tuple[int, str]:
         return indices.get(name, last), name
 
-    # This makes the ledgers of equal work equal, whichever process finished a unit.
+    # With this order, equal work gives equal ledgers, whichever process finished a unit.
     missing = done.keys() - ledger.done.keys()
     for name in sorted(missing, key=order):
         ledger.add(name, done[name])

@@ -21,7 +21,7 @@ FoldsOption = Annotated[
 
 
 def read_folds(text: str, classes: Iterable[str]) -> tuple[tuple[str, ...], ...]:
-    """Return the classes of each fold; an empty mapping for "".
+    """Return the classes of each fold; an empty tuple for "".
 
     Args:
         text: a number of folds, into which the sorted classes are divided; "pascal",

@@ -186,7 +186,7 @@ class PairDataset(ListedDataset[ImageSample]):
         return tuple(files)
 
     def assumptions(self, sample_ids: Sequence[str]) -> Sequence[str]:
-        """Return how masks of queries and supports without orientation are taken; see `orientation_assumptions`."""
+        """Describe what is assumed about masks of queries and supports without orientation."""
         shown: dict[tuple[str, str], None] = {}  # a dict drops repeated items and keeps their order
         columns = ("support_classes", "supports")
         for sample_id in sample_ids:

@@ -30,7 +30,9 @@ BINS = 20
     eq=False,
 )
 class AgreementSummary:
-    """Agreement over a set; a measure without values is NaN with n = 0. The value is the `mean` of its interval.
+    """Agreement over a set of images; a measure without values is NaN with n = 0.
+
+    The value of a measure is the `mean` of its interval.
 
     Attributes:
         images: number of images.

@@ -60,8 +60,8 @@ def write_agreement_page(
 ) -> Path:
     """Write agreement.json and agreement.html to an existing folder, and return the page.
 
-    The page shows the `overlays` of some images, evenly spaced from the best agreement to the
-    worst.
+    The page shows pictures of at most `overlays` images, evenly spaced from the best agreement to
+    the worst.
     """
     charts: list[tuple[str, str]] = []
     if summary.regions.n:

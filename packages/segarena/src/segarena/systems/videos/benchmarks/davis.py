@@ -132,7 +132,7 @@ def robot_text(options: Mapping[str, Any]) -> str:
 
 
 def last_round(rounds: int) -> str:
-    """Return the name of the last of `rounds` interactions in "J&F@..."; "end" if only time ends dialogues."""
+    """Return the last interaction's number for "J&F@...", or "end" if only time ends dialogues."""
     return "end" if rounds == BY_TIME_ALONE else str(rounds)
 
 

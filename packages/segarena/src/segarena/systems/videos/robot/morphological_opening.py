@@ -28,7 +28,9 @@ def opening_radius_px(area_px: int, settings: RobotSettings) -> float:
 
 
 def published_disk(radius_px: float) -> NDArray[np.uint8]:
-    """Return the published disk of a real radius r: on where x^2 + y^2 <= r^2 at x, y = -r, -r + 1, ... below r + 1.
+    """Return the published disk of a real radius r, uint8.
+
+    Elements are 1 where x^2 + y^2 <= r^2, with x and y from -r in steps of 1 to below r + 1.
 
     For an integer radius it is the usual disk. For other radii its centre lies between pixels: r =
     2.5 gives 6 x 6 elements, of which those at -2 to +1 are set; r = 1.05 gives three elements,

@@ -231,7 +231,10 @@ def _longest_step(loop: list[int], pixels: NDArray[np.int64]) -> tuple[int, int]
 
 
 def _farthest_node(neighbours: Neighbours, start: int) -> int:
-    """Return the first of the nodes with the most steps from the start, with each search level a set as in NetworkX."""
+    """Return the node farthest from the start; ties go to the first node of the last search level.
+
+    Each level of the breadth-first search is a set, as in NetworkX.
+    """
     reached: set[int] = set()
     level = {start}
     last = start

@@ -1,4 +1,4 @@
-"""All stages of the robot combined: the lines that it draws in one frame, and how valid they are."""
+"""All stages of the robot combined: the lines that it draws in one frame, and their validity."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class RobotLine:
 
 @dataclass(frozen=True, slots=True)
 class LineValidity:
-    """How far and how often a line leaves its target.
+    """Measures of how often and how far a line leaves its target.
 
     Attributes:
         off_error: share of the line's points outside the wrong pixels of its label; such points

@@ -71,7 +71,11 @@ class Connector(Protocol):
         ...
 
     def give_up(self, seconds: float) -> bool:
-        """Drop the pending scribbles if `seconds` more exceed the time limit; return whether they were dropped."""
+        """Drop the pending scribbles if `seconds` more would exceed the time limit.
+
+        Returns:
+            Whether they were dropped.
+        """
         ...
 
     def submit(

@@ -37,7 +37,7 @@ class ReportFile:
     Args:
         folder: folder of the report; created unless it exists.
         started: start time, the X in the file name.
-        report: the rows so far, with which the file is rewritten once.
+        report: the rows so far; the file is first rewritten to contain exactly these.
 
     Attributes:
         path: the finished file.

@@ -26,7 +26,7 @@ LESION_GAP_MM = 6.5  # more than a voxel's diagonal plus the largest bulge of a 
 
 @dataclass(frozen=True, slots=True)
 class AnatomyPart:
-    """A possible target."""
+    """An organ, vessel or lesion that can become a target."""
 
     id: str
     label: str  # class name, which several instances share

@@ -146,7 +146,7 @@ class TciaManifests:
 
     @property
     def needs(self) -> str:
-        """The manifests."""
+        """The manifests that you must save in the download folder."""
         return f"{self.manifests} .tcia manifests (images and segmentations) from {self.page}"
 
     def files(self, folder: Path, reader: DocumentReader) -> list[RemoteFile]:
@@ -176,7 +176,7 @@ class IdcManifest:
 
     @property
     def needs(self) -> str:
-        """The manifest."""
+        """The manifest that you must save in the download folder."""
         return f"the s5cmd manifest (AWS) of the collection {self.collection} from {self.page}"
 
     def files(self, folder: Path, reader: DocumentReader) -> list[RemoteFile]:
@@ -246,7 +246,7 @@ class ManualDownload:
 
     @property
     def needs(self) -> str:
-        """The files."""
+        """The files that you must download manually."""
         return f"{', '.join(self.wanted)} from {self.page}"
 
     def files(self, folder: Path, reader: DocumentReader) -> list[RemoteFile]:

@@ -91,7 +91,9 @@ def check_label_grid(
     image: sitk.Image,
     name: str,
 ) -> tuple[str, ...]:
-    """Return a note if a label's header gives a different position than its image's, which is then used.
+    """Return a note if the headers of label and image differ in position, spacing or direction.
+
+    The image's header is then used.
 
     Raises:
         SampleInvalid: the sizes differ.

@@ -34,7 +34,7 @@ def click_wrong_pixels(
     *,
     one_fraction: bool = False,
 ) -> tuple[Click, ...]:
-    """Return one random click with the right sign on each of `slices` with wrong pixels; "1PPS Refine".
+    """Return one random click with the right sign on each of `slices` with wrong pixels ("1PPS Refine" in the paper).
 
     By default, each slice with errors uses its own random number. With `one_fraction`, a single
     random fraction is used for all slices, and each click is the wrong pixel at that fraction of
@@ -59,7 +59,7 @@ def click_wrong_pixels(
 
 
 def click_wrong_voxel(comparison: Comparison, rng: np.random.Generator) -> tuple[Click, ...]:
-    """Return one random click with the right sign on a wrong voxel of the volume; "1PPV Refine".
+    """Return one random click with the right sign on a wrong voxel of the volume ("1PPV Refine" in the paper).
 
     Without errors there is no click; the published code fails in this case.
     """

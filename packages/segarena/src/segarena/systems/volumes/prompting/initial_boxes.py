@@ -13,12 +13,12 @@ from segarena.systems.volumes.prompting.sliced_target import SlicedTarget
 
 
 def box_per_slice(target: SlicedTarget) -> tuple[Box, ...]:
-    """Return the bounding box of the foreground in every foreground slice; "Box PS"."""
+    """Return the bounding box of the foreground in every foreground slice ("Box PS" in the paper)."""
     return tuple(target.box(plane) for plane in target.slices)
 
 
 def key_boxes(target: SlicedTarget, count: int) -> tuple[Box, ...]:
-    """Return the box in each of `count` slices spread evenly over the object, without repeats; "nB Inter"."""
+    """Return the boxes in `count` distinct slices spread evenly over the object ("nB Inter" in the paper)."""
     # Flat objects have fewer slices than keys. Published boxes are keyed by slice, so repeated ones
     # collapse there as well.
     planes = dict.fromkeys(key_slices(target.slices, count))
@@ -26,14 +26,14 @@ def key_boxes(target: SlicedTarget, count: int) -> tuple[Box, ...]:
 
 
 def box_to_propagate(target: SlicedTarget) -> tuple[Box | Limits, ...]:
-    """Return the box of the median slice, and the slice limits; "B Prop"."""
+    """Return the box of the median slice, and the slice limits ("B Prop" in the paper)."""
     if target.slices:
         return (target.box(median_slice(target.slices)), slice_limits(target))
     return ()
 
 
 def box_of_volume(target: SlicedTarget, *, is_inclusive: bool = False) -> tuple[Box, ...]:
-    """Return the bounding box of the whole object; "3D Box".
+    """Return the bounding box of the whole object ("3D Box" in the paper).
 
     With `is_inclusive`, the stop of the box is the last voxel, as in the published code, so
     segmenters see a box that is one voxel too small. Along an axis where the object is one voxel

@@ -39,7 +39,7 @@ def points_per_slice(
     *,
     repeats_points: bool = False,
 ) -> tuple[Click, ...]:
-    """Return `count` random foreground pixels of every foreground slice, without repeats; "N PPS".
+    """Return `count` random foreground pixels of every foreground slice, without repeats ("N PPS" in the paper).
 
     If a slice has fewer pixels, all of them are returned. With `repeats_points`, as in the
     published code, they are in raster order and followed by random repeats up to `count`.
@@ -61,7 +61,7 @@ def points_per_slice_of_both_signs(
     rng: np.random.Generator,
     count: int,
 ) -> tuple[Click, ...]:
-    """Return `count` clicks in every foreground slice, half of them on nearby background; "N±PPS".
+    """Return `count` clicks in every foreground slice, half of them on nearby background ("N±PPS" in the paper).
 
     If `count` is odd, one more click is positive. Negative clicks lie in a ring about 3 to 5 pixels
     outside the slice's foreground. No pixel is clicked twice, so slices with fewer pixels get fewer
@@ -79,7 +79,10 @@ def points_per_slice_of_both_signs(
 
 
 def centre_per_slice(target: SlicedTarget) -> tuple[Click, ...]:
-    """Return the mean pixel of the largest component of every foreground slice, snapped to it; "1 Center P"."""
+    """Return the mean pixel of the largest component of every foreground slice, snapped to it.
+
+    This is "1 Center P" in the paper.
+    """
     return tuple(_clicks(target.mean(plane) for plane in target.slices))
 
 
@@ -90,7 +93,7 @@ def key_points(
     centre: SliceCentre = "box",
     repeats_points: bool = False,
 ) -> tuple[Click, ...]:
-    """Return the centre in each of `count` slices spread evenly over the object; "nP Inter".
+    """Return the centre in each of `count` slices spread evenly over the object ("nP Inter" in the paper).
 
     If several of these slices coincide, the slice is clicked once; `repeats_points` keeps all
     clicks, as in the published code.
@@ -103,7 +106,10 @@ def key_points(
 def points_to_propagate(
     target: SlicedTarget, rng: np.random.Generator
 ) -> tuple[Click | Limits, ...]:
-    """Return 5 random foreground pixels of the median slice (or all if fewer), and the slice limits; "5P Prop"."""
+    """Return 5 random foreground pixels of the median slice, and the slice limits.
+
+    A slice with fewer pixels gives all of them. This is "5P Prop" in the paper.
+    """
     if not target.slices:
         return ()
     # The paper's text uses one centre, but its table and code use five random points.
@@ -134,7 +140,7 @@ def points_in_volume(
     rng: np.random.Generator,
     count: int,
 ) -> tuple[Click, ...]:
-    """Return `count` random foreground voxels without repeats, or all if there are fewer; "N PPV"."""
+    """Return `count` random distinct foreground voxels, or all if there are fewer ("N PPV" in the paper)."""
     areas = target.areas.values()
     total = sum(areas)
     # Sampled by rank, which avoids a list of all foreground voxels.
@@ -156,7 +162,7 @@ def centres_in_volume(
     centre: SliceCentre = "box",
     order: CentreOrder = "plane",
 ) -> tuple[Click, ...]:
-    """Return `count` evenly spaced points on the line through the centres of 5 slices; "N center PPV".
+    """Return `count` evenly spaced points on the line through the centres of 5 slices ("N center PPV" in the paper).
 
     The ends of the line are excluded. A short line gives fewer points, and an empty target none.
     The order "plane" follows the line from slice to slice. In the published code the order depends

@@ -69,7 +69,7 @@ Switch = Mapping[tuple[Any, str], Callable[..., Any]]
 OFF: dict[str, Switch] = {
     "fingerprints": {(evaluate, "identity_of"): lambda *_, **__: (Identity(), ())},
     "checksums": {
-        (pieces, "sealed"): as_it_is,
+        (pieces, "seal_parquet"): as_it_is,
         (pieces, "verify_seal"): nothing,
         (pieces, "sha256"): lambda *_: AnyHash(),
         (compaction, "sha256"): lambda *_: "",
@@ -79,7 +79,7 @@ OFF: dict[str, Switch] = {
         (comparison, "read_only"): as_it_is,
         (multi_object, "read_only"): as_it_is,
         (session, "freeze"): nothing,
-        (session, "settled"): as_it_is,
+        (session, "freeze_mask"): as_it_is,
         (lockstep, "read_only_sample"): as_it_is,
     },
 }

@@ -27,6 +27,14 @@ def test_every_bench_can_be_imported(bench, benches):
     assert __import__(bench).main
 
 
+def test_what_a_bench_switches_off_exists(benches):
+    from trust_costs import OFF, UNVERIFIED
+
+    for switch in (*OFF.values(), UNVERIFIED):
+        for module, name in switch:
+            assert callable(getattr(module, name))
+
+
 @pytest.mark.parametrize("one_by_one", [False, True])
 def test_runs_that_are_made_up_are_whole(benches, tmp_path, one_by_one):
     from run_folder import ROUNDS, write_run

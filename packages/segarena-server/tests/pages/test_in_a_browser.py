@@ -154,7 +154,7 @@ def route_of(place):
 
 @pytest.fixture(scope="module")
 def maps(looked):
-    """The pages reachable by links for each person: one address for each route."""
+    """The pages that each person reaches by links, one address for each route."""
     return looked[0]
 
 
@@ -170,7 +170,7 @@ def fresh(looked):
 
 @pytest.fixture(scope="module")
 def looked(working_alone, shown):
-    """The pages reachable by links for each person; visitors who are not signed in also have e-mails."""
+    """The pages that each person reaches by links, and the e-mails that visitors without an account receive."""
     site = working_alone.site
     with site.database.writing() as session:
         ada = session.scalars(select(Person).where(Person.name == "Ada")).one().id

@@ -18,8 +18,8 @@ PhaseKind: TypeAlias = Literal["practice", "test"]
 """Whether the ground truth is open or hidden. Prompts are limited only if the ground truth is hidden."""
 
 ScoreVisibility: TypeAlias = Literal["prompts", "own", "board"]
-"""What participants see before the phase closes: only prompts; also the scores of their own runs;
-or also the leaderboard."""
+"""Information for participants before the phase closes: prompts alone; prompts and the scores of their
+own runs; or also the leaderboard."""
 
 ParticipationMode: TypeAlias = Literal["dialogue", "masks", "run", "worker"]
 """How a team takes part: in dialogues with the server; with one mask per dialogue, after its first

@@ -85,7 +85,7 @@ def test_a_folder_of_an_unknown_layout_is_told_the_known_ones(refused, tmp_path)
     (tmp_path / "things").mkdir()
     said = refused("data", "check-dataset", "things")
     assert "expected one of these layouts: images/ with masks/ next to it" in said
-    assert "nifti-folder(path='things')" in said
+    assert "sbd(path='things')" in said
 
 
 def test_a_dataset_comes_before_a_folder_of_its_name(segarena, photos):

@@ -21,6 +21,7 @@ from segarena.registry import lookup
 _IMAGE_FOLDERS = ("images", "image", "imgs", "img", "JPEGImages")
 _MOST_READ = 20
 _MASK_FOLDERS = ("masks", "mask", "gt", "SegmentationObject")
+_VOLUME_SUFFIXES = (".nii.gz", ".nii", ".nrrd", ".mha", ".mhd")
 
 
 class DetectedDataset(NamedTuple):
@@ -58,7 +59,7 @@ def detect_dataset(folder: Path) -> DetectedDataset:
     layouts = "; ".join(KNOWN_LAYOUTS)
     raise DatasetMissing(
         f"{folder}: expected one of these layouts: {layouts}; found none. Arrange the files like one of them, or "
-        f"name a dataset, such as nifti-folder(path={str(folder)!r}); 'segarena list datasets' shows all"
+        f"name a dataset with its folder, such as sbd(path={str(folder)!r}); 'segarena list datasets' shows all"
     )
 
 
@@ -87,6 +88,51 @@ def _image_and_mask_folders(folder: Path) -> DetectedDataset | None:
     return DetectedDataset(
         PluginSpec("folder", options), f"photographs in {images}/ with masks in {masks}/"
     )
+
+
+def _masks_by_class(folder: Path) -> DetectedDataset | None:
+    """Recognize masks/CLASS/NAME.png of images/NAME.jpg; masks/NAME/OBJECT.png are not meant."""
+    if not (folder / "images").is_dir() or not (folder / "masks").is_dir():
+        return None
+    names = {path.stem for path in list_image_files(folder / "images")}
+    masks = [path.relative_to(folder / "masks") for path in list_image_files(folder / "masks")]
+    if not masks or any(len(mask.parts) != 2 for mask in masks):
+        return None
+    has_folders_of_images = any((folder / "images" / mask.parts[0]).is_dir() for mask in masks)
+    has_masks_by_image = any(mask.parts[0] in names for mask in masks)
+    if has_folders_of_images or has_masks_by_image or not any(mask.stem in names for mask in masks):
+        return None
+    spec = PluginSpec("oneshot-folder", {"path": str(folder)})
+    return DetectedDataset(spec, "photographs in images/ with masks in masks/CLASS/")
+
+
+def _volume_folders(folder: Path) -> DetectedDataset | None:
+    for images, labels in (("images", "labels"), ("imagesTr", "labelsTr")):
+        if _has_volumes(folder / images) and _has_volumes(folder / labels):
+            spec = PluginSpec("nifti-folder", {"path": str(folder)})
+            return DetectedDataset(spec, f"volumes in {images}/ with labels in {labels}/")
+    return None
+
+
+def _has_volumes(folder: Path) -> bool:
+    return any(path.name.lower().endswith(_VOLUME_SUFFIXES) for path in folder.rglob("*"))
+
+
+def _davis_folders(folder: Path) -> DetectedDataset | None:
+    if not (folder / "JPEGImages/480p").is_dir() or not (folder / "Annotations/480p").is_dir():
+        return None
+    options = {"path": str(folder)}
+    if not (folder / "ImageSets").is_dir():
+        options["subset"] = "all"
+    layout = "videos of DAVIS in JPEGImages/480p/ with masks in Annotations/480p/"
+    return DetectedDataset(PluginSpec("davis", options), layout)
+
+
+def _frame_and_mask_folders(folder: Path) -> DetectedDataset | None:
+    if not _first_with_images(folder, ("frames",)) or not _first_with_images(folder, ("masks",)):
+        return None
+    spec = PluginSpec("video-folder", {"path": str(folder)})
+    return DetectedDataset(spec, "videos in frames/ with masks in masks/")
 
 
 def _first_with_images(folder: Path, names: Sequence[str]) -> str:
@@ -141,7 +187,11 @@ def _json_value(file: Path) -> Any:
 
 
 DETECTORS: Sequence[Callable[[Path], DetectedDataset | None]] = (
+    _masks_by_class,
     _image_and_mask_folders,
+    _volume_folders,
+    _davis_folders,
+    _frame_and_mask_folders,
     _cvat_file,
     _json_file,
     _labelme_files,
@@ -150,6 +200,10 @@ DETECTORS: Sequence[Callable[[Path], DetectedDataset | None]] = (
 
 KNOWN_LAYOUTS = (
     "images/ with masks/ next to it",
+    "images/ with masks/CLASS/ (one-shot)",
+    "volumes in images/ with labels/ next to it",
+    "frames/VIDEO/ with masks/VIDEO/",
+    "JPEGImages/480p/ with Annotations/480p/ (DAVIS)",
     "images with COCO instances (.json)",
     "with CVAT for images (.xml)",
     "with labelme's files (.json)",

@@ -1,0 +1,71 @@
+"""Detection of the dataset that reads a folder."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from segarena.datasets.folder_detection import dataset_spec, detect_dataset
+from segarena.errors import DatasetMissing
+
+
+def photograph(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(np.zeros((4, 5, 3), np.uint8)).save(path)
+
+
+def empty_file(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
+
+
+def test_masks_in_folders_of_classes_are_one_shot_data(tmp_path):
+    photograph(tmp_path / "images/one.jpg")
+    photograph(tmp_path / "images/two.jpg")
+    photograph(tmp_path / "masks/apple/one.png")
+    photograph(tmp_path / "masks/leaf/two.png")
+    assert str(detect_dataset(tmp_path).spec) == f"oneshot-folder(path={str(tmp_path)!r})"
+
+
+@pytest.mark.parametrize(
+    ("image", "mask"),
+    [
+        ("images/one.jpg", "masks/one.png"),
+        ("images/one.jpg", "masks/one/apple.png"),
+        ("images/city/one.jpg", "masks/city/one.png"),
+    ],
+)
+def test_masks_of_single_images_are_not_one_shot_data(tmp_path, image, mask):
+    photograph(tmp_path / image)
+    photograph(tmp_path / mask)
+    assert detect_dataset(tmp_path).spec.reference == "folder"
+
+
+@pytest.mark.parametrize(("images", "labels"), [("images", "labels"), ("imagesTr", "labelsTr")])
+def test_volumes_with_labels(tmp_path, images, labels):
+    empty_file(tmp_path / images / "case_0000.nii.gz")
+    empty_file(tmp_path / labels / "case.nii.gz")
+    detected = detect_dataset(tmp_path)
+    assert detected.spec.reference == "nifti-folder"
+    assert detected.layout == f"volumes in {images}/ with labels in {labels}/"
+
+
+def test_videos_in_frames_and_masks(tmp_path):
+    photograph(tmp_path / "frames/cat/0.jpg")
+    photograph(tmp_path / "masks/cat/0.png")
+    assert dataset_spec(str(tmp_path)).reference == "video-folder"
+
+
+def test_davis_without_lists_uses_all_sequences(tmp_path):
+    photograph(tmp_path / "JPEGImages/480p/cat/00000.jpg")
+    photograph(tmp_path / "Annotations/480p/cat/00000.png")
+    assert detect_dataset(tmp_path).spec.options["subset"] == "all"
+    (tmp_path / "ImageSets/2017").mkdir(parents=True)
+    assert "subset" not in detect_dataset(tmp_path).spec.options
+
+
+def test_other_folders_are_rejected_with_the_layouts(tmp_path):
+    photograph(tmp_path / "one.jpg")
+    with pytest.raises(DatasetMissing, match=r"masks/CLASS/ .*labels/ next to it.*DAVIS"):
+        detect_dataset(tmp_path)

@@ -81,6 +81,16 @@ def test_an_unknown_name_is_answered_with_the_near_ones(kind, name, hint):
     assert hint in str(caught.value)
 
 
+def test_an_unknown_dataset_is_answered_with_near_folders(tmp_path, monkeypatch):
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photographers.txt").touch()
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UnknownPlugin, match=r"'fotos'; did you mean 'photos'[?] A file works"):
+        build("dataset", "fotos")
+    with pytest.raises(UnknownPlugin, match="'zzzzz', and there is no such folder; known: "):
+        build("dataset", "zzzzz")
+
+
 def test_a_plugin_is_found_by_path(file):
     plugin = build("segmenter", f"{file}:Blank(size=3)")
     assert (plugin.size, plugin.colour) == (3, "red")

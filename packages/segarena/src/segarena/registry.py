@@ -193,11 +193,23 @@ def find_registered(kind: str, name: str) -> Callable[..., Any]:
             f"no folder {name!r}; expected the path of a folder, the name of a dataset, such as 'demo', or "
             "my_file.py:MyClass"
         )
-    hint = suggest_names(name, every) or f"known: {', '.join(every) or 'none'}."
     missing = "".join(f"{text}; " for text in import_errors())
-    raise UnknownPlugin(
-        f"{missing}no {kind} is called {name!r}; {hint} A file works too: my_file.py:MyClass."
-    )
+    unknown = f"{missing}no {kind} is called {name!r}"
+    folders = _list_folders() if kind == "dataset" else []
+    hint = suggest_names(name, [*every, *folders])
+    if not hint:
+        hint = f"known: {', '.join(every) or 'none'}."
+        if kind == "dataset":
+            unknown += ", and there is no such folder"
+    raise UnknownPlugin(f"{unknown}; {hint} A file works too: my_file.py:MyClass.")
+
+
+def _list_folders() -> list[str]:
+    """Return the names of the folders in the current directory; none if it cannot be read."""
+    try:
+        return [path.name for path in Path().iterdir() if path.is_dir()]
+    except OSError:
+        return []
 
 
 @contextmanager

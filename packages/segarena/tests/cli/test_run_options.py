@@ -77,6 +77,7 @@ def test_a_file_has_them_and_the_command_line_wins(segarena, tmp_path):
         (["--reach", "far"], "reach: expected a number; got 'far'"),
         (["--reach", "1", "--reach", "2"], "reach: expected a number; got [1, 2]"),
         (["--looks", "twise"], "got 'twise', did you mean 'twice'?"),
+        (["--out"], "--out: expected a value after it, got none"),
         (["--raech", "1"], "sample-steps has no option --raech; did you mean '--reach'"),
         (
             ["--click-model", "depth"],

@@ -200,6 +200,9 @@ class BenchmarkOptionsCommand(HelpCommand):
             if unknown is None:
                 raise
             known = [name for parameter in self.get_params(ctx) for name in parameter.opts]
+            if unknown in known:
+                with one_line_errors():
+                    raise InvalidInput(f"{unknown}: expected a value after it, got none") from error
             hint = (
                 suggest_names(unknown, known, cutoff=0.7)
                 or f"see segarena {ctx.info_name} {benchmark} --help"

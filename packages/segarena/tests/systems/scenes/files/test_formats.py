@@ -168,6 +168,18 @@ def test_a_folder_is_all_annotation_files_in_it_and_one_bad_file_spoils_none(dem
     assert "c.json: expected annotations" in other.message
 
 
+def test_subfolders_that_annotate_the_same_image_are_annotators(demo_set, tmp_path):
+    shared, other = demo_set.by_image().values()
+    anonymous = [replace(scene, annotator="") for scene in (shared[0], shared[1], other[0])]
+    for folder, scene in zip(("anna", "ben", "ben"), anonymous, strict=True):
+        write_scenes(SceneSet(scenes=(scene,)), tmp_path / folder / scene.image.id, "labelme")
+    again = read_scenes(tmp_path)
+    names = {(scene.image.id, scene.annotator) for scene in again.scenes}
+    image = again.scenes[0].image.id
+    assert {annotator for key, annotator in names if key == image} == {"anna/1", "ben/1"}
+    assert {annotator for key, annotator in names if key != image} == {""}
+
+
 def test_what_cannot_be_read_is_one_typed_error(tmp_path):
     with pytest.raises(DatasetMissing, match="found none"):
         read_scenes(tmp_path / "none.json")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -170,7 +170,8 @@ def read_scenes(
     """Read the scenes in a file, or in all annotation files of a folder.
 
     In a folder, an unreadable file becomes a defect of the set, and JSON of another kind becomes a
-    note; all other files are read.
+    note; all other files are read. If files in several subfolders annotate the same image without
+    naming annotators, the subfolders are the annotators.
 
     Args:
         path: a file, or a folder with `.json`, `.ann` and `.xml` files.
@@ -192,11 +193,12 @@ def read_scenes(
         raise DatasetMissing(
             f"{path}: expected annotation files (.json, .ann, .xml) in this folder, found none"
         )
+    sets = [_read_of_many(file, file_format, images or file.parent) for file in files]
+    folders = [file.parent.relative_to(path).as_posix() for file in files]
     scenes: list[Scene] = []
     defects: list[Defect] = []
     attributes: Attributes = {}
-    for file in files:
-        one = _read_of_many(file, file_format, images or file.parent)
+    for one in _name_annotators(sets, folders):
         scenes += one.scenes
         defects += one.defects
         attributes = one.attributes
@@ -247,6 +249,35 @@ def _format(name: str) -> Format:
     if name not in FORMATS:
         raise InvalidInput(f"format {name!r}: expected one of {', '.join(FORMATS)}")
     return FORMATS[name]
+
+
+def _name_annotators(sets: Sequence[SceneSet], folders: Sequence[str]) -> list[SceneSet]:
+    """Name the folder of a set as the annotator of images that sets in other folders annotate too.
+
+    Scenes and defects that have an annotator keep it.
+    """
+    folders_of: dict[str, set[str]] = {}
+    for one, folder in zip(sets, folders, strict=True):
+        for scene in one.scenes:
+            if not scene.annotator:
+                folders_of.setdefault(scene.image.id, set()).add(folder)
+    shared = {image for image, found in folders_of.items() if len(found) > 1}
+    named: list[SceneSet] = []
+    for one, folder in zip(sets, folders, strict=True):
+        scenes = [
+            replace(scene, annotator=folder)
+            if scene.image.id in shared and not scene.annotator
+            else scene
+            for scene in one.scenes
+        ]
+        defects = [
+            replace(defect, annotator=folder)
+            if defect.image in shared and not defect.annotator
+            else defect
+            for defect in one.defects
+        ]
+        named.append(replace(one, scenes=tuple(scenes), defects=tuple(defects)))
+    return named
 
 
 def _read_of_many(

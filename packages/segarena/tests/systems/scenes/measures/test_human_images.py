@@ -60,7 +60,7 @@ def test_splits_are_chosen_by_name(tmp_path):
     assert [image.id for image in find_images(tmp_path, splits=["val"])] == ["val"]
     with pytest.raises(DatasetMissing, match="found splits: test, val"):
         find_images(tmp_path, splits=["train"])
-    with pytest.raises(DatasetMissing):
+    with pytest.raises(DatasetMissing, match="nowhere: expected a file or folder of annotations"):
         find_images(tmp_path / "nowhere")
 
 

@@ -75,8 +75,12 @@ def find_images(path: Path, *, splits: Sequence[str] = ()) -> list[HumanImage]:
         DatasetError: a file of scenes is unreadable.
     """
     path = path.expanduser()
+    if not path.exists():
+        raise DatasetMissing(
+            f"{path}: expected a file or folder of annotations, found none; check the path"
+        )
     found = _segmentation_files(path)
-    if not found and path.exists():
+    if not found:
         groups = read_scenes(path).by_image()
         return [HumanImage(id=key, split="", scenes=group) for key, group in groups.items()]
     images: list[HumanImage] = []

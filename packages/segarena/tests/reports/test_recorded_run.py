@@ -89,16 +89,22 @@ def test_runs_are_named_by_their_segmenter_and_what_differs(make_run, make_ramps
 
 
 def test_statistics_that_need_more_rounds_are_left_out(make_run, make_dialogue):
-    late = {"name": "IoU@9", "kind": "at_round", "metric": "iou", "round": 9}
-    (run,) = read_runs(
-        [
-            make_run(
-                [make_dialogue("photo-0", "disc-0", "centre", [0.5])], benchmark={"summary": [late]}
-            )
-        ]
-    )
-    assert run.summary == ()
-    assert run.left_out == ("IoU@9",)
+    summary = [
+        {"name": f"IoU@{k}", "kind": "at_round", "metric": "iou", "round": k} for k in (1, 7, 9)
+    ]
+    dialogue = make_dialogue("photo-0", "disc-0", "centre", [0.5])
+    (run,) = read_runs([make_run([dialogue], benchmark={"summary": summary})])
+    assert [(one.name, one.round) for one in run.summary] == [("IoU@1", 1), ("IoU@4", 4)]
+    assert run.left_out == ("IoU@7", "IoU@9")
+
+
+def test_a_value_after_the_last_round_appears_once(make_run, make_dialogue):
+    summary = [
+        {"name": f"IoU@{k}", "kind": "at_round", "metric": "iou", "round": k} for k in (4, 9)
+    ]
+    dialogue = make_dialogue("photo-0", "disc-0", "centre", [0.5])
+    (run,) = read_runs([make_run([dialogue], benchmark={"summary": summary})])
+    assert run.statistic_names == ("IoU@4",)
 
 
 def test_a_run_with_undone_samples_is_partial(make_run, make_ramps):

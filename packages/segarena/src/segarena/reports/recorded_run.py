@@ -121,7 +121,8 @@ class Run:
     def summary(self) -> tuple[Statistic, ...]:
         """Statistics of requested thresholds, of the benchmark, and of additional metrics.
 
-        Statistics that need more rounds than this run has are excluded.
+        Statistics that need more rounds than this run has are excluded. A metric's value after the
+        benchmark's last round is replaced by its value after this run's last round.
         """
         own = self.config.benchmark.summary
         own_names = {statistic.name for statistic in own}
@@ -130,7 +131,7 @@ class Run:
             for statistic in _at_threshold(threshold):
                 if statistic.name not in own_names:
                     candidates.append(statistic)
-        candidates += [*own, *self.further]
+        candidates += [*_within_rounds(own, self.rounds), *self.further]
         summary: list[Statistic] = []
         for statistic in candidates:
             if find_statistic(statistic.kind).needs_rounds(statistic) <= self.rounds:
@@ -395,6 +396,25 @@ def _read_run(folder: RunFolder, **attributes: Any) -> Run:
         folder=folder,
         **attributes,
     )
+
+
+def _within_rounds(summary: Sequence[Statistic], rounds: int) -> list[Statistic]:
+    """Return the statistics, with each metric's value after its last round moved to `rounds` if that is earlier."""
+    last_rounds: dict[str, int] = {}
+    for statistic in summary:
+        if statistic.kind == "at_round":
+            before = last_rounds.get(statistic.metric, 0)
+            last_rounds[statistic.metric] = max(before, statistic.round)
+    names = {statistic.name for statistic in summary}
+    moved: list[Statistic] = []
+    for statistic in summary:
+        is_last = statistic.round == last_rounds.get(statistic.metric)
+        if statistic.kind == "at_round" and is_last and statistic.round > rounds:
+            name = f"{statistic.name.rpartition('@')[0]}@{rounds}"
+            if name not in names:
+                statistic = replace(statistic, name=name, round=rounds)
+        moved.append(statistic)
+    return moved
 
 
 def _additional_statistics(run: Run) -> list[Statistic]:

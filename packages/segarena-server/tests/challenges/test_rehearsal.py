@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from segarena.errors import PluginInvalid, UnknownPlugin
-from segarena_server.challenges.rehearsal import Rehearsal
+from segarena_server.challenges.rehearsal import Rehearsal, default_segmenter
 from segarena_server.challenges.score_visibility import folder_scores
 
 
@@ -78,3 +78,19 @@ def test_who_does_not_fit_is_told_before_anything_runs(challenge):
         Rehearsal(challenge(), "final", "no-such-model")
     with pytest.raises(PluginInvalid):
         Rehearsal(challenge(), "final", "superpixel-prototypes")
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "segmenter"),
+    [
+        ("clicks", "graph"),
+        ("davis", "colour-flow"),
+        ("radioactive", "random-walker"),
+        ("toss", "superpixel-prototypes"),
+        ("no-such-benchmark", "graph"),
+    ],
+)
+def test_the_default_segmenter_accepts_the_samples_of_the_benchmark(
+    challenge, benchmark, segmenter
+):
+    assert default_segmenter(challenge(benchmark)) == segmenter

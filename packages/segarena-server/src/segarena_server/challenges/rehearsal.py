@@ -19,6 +19,7 @@ from segarena.engine.lockstep import RunCast, run_sample
 from segarena.engine.rows import Rows
 from segarena.engine.sample_job import time_limit_of
 from segarena.engine.store import RunFolder
+from segarena.errors import SegarenaError
 from segarena.plugin_spec import PluginSpec
 from segarena.protocol.sample_frames import unpack_sample
 from segarena.roles import Finding, Segmenter
@@ -35,6 +36,9 @@ from segarena_server.challenges.leak_meter import Leak
 from segarena_server.challenges.local_participant import LocalExchange, LocalSession
 from segarena_server.challenges.run_plan import participant_plan
 from segarena_server.challenges.sample_pool import ProgressContext
+
+_IMAGE_SEGMENTER = "graph"
+_SEGMENTERS = {"video": "colour-flow", "volume": "random-walker"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +69,20 @@ class SampleRehearsal:
     given: Sequence[bytes]
     exchanged: Sequence[tuple[ChargedTurn, EvaluationResult]] = field(repr=False)
     leaks: Mapping[str, Leak]
+
+
+def default_segmenter(challenge: ChallengeDescription) -> str:
+    """Return a segmenter without weights that accepts the samples and prompts of a challenge.
+
+    If the benchmark cannot be built, return "graph": the rehearsal then reports the reason.
+    """
+    try:
+        rules = participant_plan(challenge, challenge.phases[0]).benchmark
+    except SegarenaError:
+        return _IMAGE_SEGMENTER
+    if any(user.reference == "support" for user in rules.users):
+        return "superpixel-prototypes"
+    return _SEGMENTERS.get(rules.sample_kind, _IMAGE_SEGMENTER)
 
 
 class Rehearsal:

@@ -38,7 +38,7 @@ from segarena_server.challenges.integrity_audit import audit_sheet
 from segarena_server.challenges.markdown import render_markdown
 from segarena_server.challenges.phase_fields import with_phase_options
 from segarena_server.challenges.prompt_attacks import ATTACKED_SAMPLES, measure_prompt_attacks
-from segarena_server.challenges.rehearsal import Rehearsal
+from segarena_server.challenges.rehearsal import Rehearsal, default_segmenter
 from segarena_server.challenges.run_sizes import run_sizes, warnings_about_ranks
 from segarena_server.challenges.sample_pool import SamplePool, preview_phases
 from segarena_server.commands.challenge_organisers import add_and_remove_organisers
@@ -311,8 +311,13 @@ def audit(
 def rehearse(
     name: Annotated[str, typer.Argument(help="Name of the challenge.")],
     segmenter: Annotated[
-        str, typer.Option("--segmenter", "-s", help="Segmenter that takes part.")
-    ] = "graph",
+        str | None,
+        typer.Option(
+            "--segmenter",
+            "-s",
+            help="Segmenter that takes part; by default one without weights that accepts the samples.",
+        ),
+    ] = None,
     phase: Annotated[
         str | None, typer.Option(help="Phase to rehearse; by default the first.")
     ] = None,
@@ -335,7 +340,7 @@ def rehearse(
     with one_line_errors("stopped; nothing was kept"):
         challenge = _description_of(_site(data, db), name)
         chosen = challenge.phase(phase) if phase else challenge.phases[0]
-        rehearsal = Rehearsal(challenge, chosen.name, segmenter)
+        rehearsal = Rehearsal(challenge, chosen.name, segmenter or default_segmenter(challenge))
         pool = rehearsal.evaluator.samples(chosen.name)
         wanted = pool[:samples]
         # The rehearsal writes a complete run folder, which only serves the tables below.

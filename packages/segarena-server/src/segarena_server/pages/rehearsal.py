@@ -14,7 +14,13 @@ from segarena_server.auth.permissions import (
     require_organiser_of,
     site_of,
 )
-from segarena_server.challenges.challenge_repository import cached_info, find_challenge, find_phase
+from segarena_server.challenges.challenge_repository import (
+    cached_description,
+    cached_info,
+    find_challenge,
+    find_phase,
+)
+from segarena_server.challenges.rehearsal import default_segmenter
 from segarena_server.extensions.allowed_plugins import plugin_fault
 from segarena_server.http.request_body import Form
 from segarena_server.jobs.job_queue import enqueue_job, find_job
@@ -63,7 +69,7 @@ def _rehearsal(
     slug: str,
     *,
     fault: str = "",
-    segmenter: str = "graph",
+    segmenter: str = "",
 ) -> Response:
     site = site_of(request)
     with site.database.reading() as session:
@@ -74,9 +80,14 @@ def _rehearsal(
         else:
             queue = None
     shown = cached_info(challenge.description)
-    told: Any = (
-        json.loads(job.told) if job else {"phase": shown.phases[0].name, "segmenter": segmenter}
-    )
+    described = cached_description(challenge.description)
+    if job:
+        told: Any = json.loads(job.told)
+    else:
+        told = {
+            "phase": shown.phases[0].name,
+            "segmenter": segmenter or default_segmenter(described),
+        }
     phase = next((one for one in shown.phases if one.name == told["phase"]), shown.phases[0])
     said: Any = json.loads(job.said) if job and job.state == "done" and job.said else None
     values: dict[str, Any] = {

@@ -189,7 +189,12 @@ def unloaded_texts(runs: Sequence[Run], word: str) -> list[str]:
 
 
 def empty_text(run: Run) -> str:
-    """Return a warning about a run without finished dialogues; empty for other runs."""
+    """Return a warning about a run without finished dialogues or without scores; empty for other runs."""
+    if run.finished() and not run.config.metrics:
+        return (
+            f"{run.label}: the records have no scores, because a challenge server scored the masks; "
+            "its page of the run shows those that the organisers publish."
+        )
     if run.finished():
         return ""
     if run.failures:

@@ -189,6 +189,7 @@ def test_the_terminal_begins_with_the_challenges_values(folders, timed):
         text,
     )
     assert text.index("AUC") < text.index("AuC over interactions")
+    assert text.index("Quality is averaged over objects") < text.index("AUC")
 
 
 def test_answers_that_came_too_late_are_counted_and_samples_without_any_count_nothing(

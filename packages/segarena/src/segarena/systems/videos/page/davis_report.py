@@ -11,6 +11,7 @@ from itertools import product
 import numpy as np
 import polars as pl
 from rich.console import RenderableType
+from rich.text import Text
 
 from segarena.benchmark_rules import Statistic
 from segarena.reports.baselines import FLOOR_NOTE, floor_colour
@@ -88,10 +89,12 @@ class DavisPage(Page):
         }
 
     def terminal(self) -> list[RenderableType]:
-        """Return the challenge's values."""
-        if self.timed:
-            return [sheet_terminal(challenge_sheet(self.timed), together=len(self.runs))]
-        return []
+        """Return the challenge's values, and their caption, because the summary below has other means."""
+        if not self.timed:
+            return []
+        sheet = challenge_sheet(self.timed)
+        caption = f"{sheet.caption} In the second table, each sample has the same weight."
+        return [Text(caption, style="dim"), sheet_terminal(sheet, together=len(self.runs))]
 
 
 _OVER_OBJECTS = "mean of {name} over all objects of all samples; in the first table each sample has the same weight"

@@ -195,12 +195,11 @@ def find_registered(kind: str, name: str) -> Callable[..., Any]:
         )
     missing = "".join(f"{text}; " for text in import_errors())
     unknown = f"{missing}no {kind} is called {name!r}"
-    folders = _list_folders() if kind == "dataset" else []
-    hint = suggest_names(name, [*every, *folders])
-    if not hint:
-        hint = f"known: {', '.join(every) or 'none'}."
-        if kind == "dataset":
-            unknown += ", and there is no such folder"
+    candidates = list(every)
+    if kind == "dataset":
+        unknown += ", and there is no such folder"
+        candidates += _list_folders()
+    hint = suggest_names(name, candidates) or f"known: {', '.join(every) or 'none'}."
     raise UnknownPlugin(f"{unknown}; {hint} A file works too: my_file.py:MyClass.")
 
 
@@ -469,6 +468,8 @@ def _load_file(path: str) -> ModuleType:
     except (Exception, SystemExit) as error:
         del sys.modules[name]
         why = with_location(f"{type(error).__name__}: {error}", error)
+        if isinstance(error, ModuleNotFoundError):
+            why += "; install what the file needs into segarena's environment, or evaluate it as a worker"
         raise PluginInvalid(f"{path} cannot be imported: {why}") from error
     _loaded_files[path] = (module, hashes)
     return module

@@ -107,7 +107,7 @@ def test_the_file_of_options_of_a_run_serves_for_its_plan(segarena, tmp_path):
         (["plan"], "no segmenter given; add --segmenter NAME"),
         (
             ["plan", "-s", "sample-disc", "-d", "dmeo"],
-            "no dataset is called 'dmeo'; did you mean 'demo'",
+            "no dataset is called 'dmeo', and there is no such folder; did you mean 'demo'",
         ),
         ([*QUICK, "--samples", "0"], "timed samples must be at least 1, got 0"),
         ([*QUICK, "-s", "mine.py:Mine"], "there is no file mine.py"),

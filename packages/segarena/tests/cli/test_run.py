@@ -238,7 +238,7 @@ def test_a_file_of_options_that_is_not_there_is_named(refused):
         ),
         (
             ["run", "-s", "sample-disc", "-d", "dmeo"],
-            "no dataset is called 'dmeo'; did you mean 'demo'",
+            "no dataset is called 'dmeo', and there is no such folder; did you mean 'demo'",
         ),
         (
             ["run", "-s", "sample-disc", "-d", "pictures/monday"],

@@ -1,9 +1,12 @@
 """A standalone studio: only the printed link signs its person in."""
 
+import re
+
 import pytest
 
 from segarena_server.auth.keys import create_key
 from segarena_server.db.orm_models import Person
+from segarena_studio import commands
 from segarena_studio.standalone import OWN, open_standalone
 
 
@@ -68,3 +71,10 @@ def test_a_port_that_is_taken_is_told_in_a_line_before_anything_is_begun(alone, 
         f"error: cannot listen on port {port}: in use or not permitted; choose another --port"
     ]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_link_of_a_folder_opens_its_projects(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(commands.SiteServer, "run", lambda self, welcome: welcome(8766))
+    commands.studio(tmp_path, port=0, browser=False)
+    (link,) = re.findall(r"http\S+", capsys.readouterr().out)
+    assert link.endswith("&to=projects")

@@ -104,7 +104,7 @@ def _serve(
             typer.secho(line, fg="yellow")
 
     def welcome(port: int) -> None:
-        address = f"http://127.0.0.1:{port}/studio/open?key={key}"
+        address = f"http://127.0.0.1:{port}/studio/open?key={key}&to=projects"
         where = "the demo" if is_example else str(folder)
         typer.echo(
             f"Open the studio of {where} here; the link is for you alone:\n  {address}\nStop with Ctrl-C."

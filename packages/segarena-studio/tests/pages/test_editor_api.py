@@ -67,6 +67,28 @@ def test_another_window_is_told_what_there_is(people, task):
     assert (told["revision"], told["id"], told["scene"]) == (1, "save-0", save_of(0)["scene"])
 
 
+def test_a_patch_is_saved_and_a_stale_one_is_told_what_changed(people, task):
+    anna = people["Anna"]
+    anna.ask("PUT", f"{task}/draft", save_of(0, drawn=GOOD))
+    region = {**GOOD["regions"][1], "name": "猫"}
+    patch = {"scene": {"length": 8, "regions": [region], "next_id": 3}}
+    told = {"base": 1, "id": "renamed", "patch": patch}
+    assert anna.ask("PUT", f"{task}/draft", told).json()["revision"] == 2
+    found = anna.ask("GET", f"{task}/draft").json()
+    assert found["scene"] == {**GOOD, "regions": [GOOD["regions"][0], region]}
+    stale = anna.ask("PUT", f"{task}/draft", {**told, "id": "other"})
+    assert stale.status_code == 409
+    assert (stale.json()["scene"], stale.json()["changes"]["regions"]) == (None, [region])
+    assert anna.ask("PUT", f"{task}/draft", told).json()["revision"] == 2
+    wrong = {"base": 2, "id": "wrong", "patch": {"scene": {"length": 99}}}
+    assert anna.ask("PUT", f"{task}/draft", wrong).status_code == 422
+    assert people["Rex"].ask("PUT", f"{task}/draft", told).status_code == 404
+    back = anna.ask("GET", f"{task}/draft?base=1").json()["ancestor"]
+    assert back["regions"] == [GOOD["regions"][1]]
+    for none in ("2", "9", "x", "-1"):
+        assert anna.ask("GET", f"{task}/draft?base={none}").json()["ancestor"] is None
+
+
 def test_saving_takes_what_is_not_valid_and_finishing_does_not(people, task):
     anna = people["Anna"]
     wrong = scene(box(10, 10, 60, 60), box(70, 10, 75, 15), names=("", "small"), open=[0])

@@ -2,7 +2,8 @@
 
 A save states the revision that it is based on. If another window has saved a newer one in the
 meantime, nothing is written and the newest draft is returned. Every save has a unique id, so that a
-request that arrives twice counts once.
+request that arrives twice counts once. A save has the whole drawing, or a patch of the revision that
+it is based on; whole drawings are stored in both cases.
 """
 
 from __future__ import annotations
@@ -17,6 +18,13 @@ from sqlalchemy.orm import Session
 from segarena.errors import InvalidInput
 from segarena_server.storage.compression import compress_body, decompress_body
 from segarena_studio.annotation.access import TaskAccess
+from segarena_studio.annotation.draft_patch import (
+    DraftPatch,
+    ScenePatch,
+    diff_documents,
+    patch_document,
+    patch_history,
+)
 from segarena_studio.annotation.scene_document import MOST_REGIONS, Document, read_document
 from segarena_studio.annotation.time_tracking import LogEntry, add_times
 from segarena_studio.orm_models import Decision, Draft, LogSegment, Task
@@ -39,8 +47,9 @@ class SaveRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     Attributes:
         base: the revision on which the drawing is based; 0 before the first.
         id: unique id that the editor chooses for each save.
-        scene: the document.
+        scene: the document; null in a save with a patch.
         history: undo history of the editor; only the newest is kept.
+        patch: the differences to the revision `base`, instead of scene and history.
         log: actions since the last acknowledged save.
         time_ms: time spent on each region since then.
         active_ms: the part of it during which the window was in the foreground.
@@ -48,21 +57,54 @@ class SaveRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
 
     base: Annotated[int, msgspec.Meta(ge=0)]
     id: str
-    scene: msgspec.Raw
+    scene: msgspec.Raw = _NOTHING
     history: msgspec.Raw = _NOTHING
+    patch: DraftPatch | None = None
     log: tuple[LogEntry, ...] = ()
     time_ms: _OfRegions = {}
     active_ms: _OfRegions = {}
 
 
 class NewestDraft(msgspec.Struct, frozen=True, kw_only=True):
-    """The newest draft of a task; `id` is the id of the save that wrote it."""
+    """The newest draft of a task.
+
+    Attributes:
+        revision: its number; 0 before the first.
+        id: the id of the save that wrote it.
+        scene: the document; null before the first, or where there are `changes`.
+        saved_at: the time of the save.
+        state: the state of the task.
+        changes: the patch from the revision that the reader has to this one, instead of the
+            document.
+    """
 
     revision: int
     id: str
     scene: msgspec.Raw
     saved_at: float | None
     state: str
+    changes: ScenePatch | None = None
+
+
+def expand_patch(session: Session, task: Task, save: SaveRequest) -> SaveRequest | None:
+    """Return the whole save that a patch describes; None if its base is not the newest revision.
+
+    Raises:
+        InvalidInput: the patch does not fit the revision.
+    """
+    if save.patch is None:
+        return save
+    draft = session.get(Draft, (task.id, save.base)) if save.base == task.revision else None
+    if draft is None:
+        return None
+    scene = patch_document(decompress_body(draft.scene), save.patch.scene)
+    history = patch_history(read_undo_history(session, task), save.patch.history)
+    return msgspec.structs.replace(
+        save,
+        scene=msgspec.Raw(scene),
+        history=msgspec.Raw(history),
+        patch=None,
+    )
 
 
 def check_save(save: SaveRequest) -> Document:
@@ -84,7 +126,7 @@ def save_draft(
     session: Session,
     task: Task,
     save: SaveRequest,
-    document: Document,
+    document: Document | None,
     now: float,
 ) -> int | None:
     """Write a draft and return its revision; None if it is not based on the newest revision.
@@ -92,8 +134,8 @@ def save_draft(
     Args:
         session: write session.
         task: a task that the sender may change.
-        save: the request.
-        document: the result of `check_save`.
+        save: the request, without a patch.
+        document: the result of `check_save`; None for a patch of an older revision.
         now: current time.
     """
     # A request may arrive twice if its first response was lost.
@@ -103,7 +145,7 @@ def save_draft(
     if known is not None:
         return known
     # Another window has saved in the meantime; overwriting would lose its drawing.
-    if save.base != task.revision:
+    if document is None or save.base != task.revision:
         return None
     add_revision(session, task, bytes(save.scene), document, now, client_id=save.id)
     task.history = compress_body(bytes(save.history))
@@ -174,22 +216,37 @@ def pruned_revision(newest: int) -> int:
     return newest - RECENT * lowest_bit
 
 
-def read_newest_draft(session: Session, task: Task) -> NewestDraft:
-    """Return the newest draft of a task; its scene is null before the first save."""
+def read_newest_draft(session: Session, task: Task, base: int | None = None) -> NewestDraft:
+    """Return the newest draft of a task, as a patch of the revision `base` if that is still stored."""
     client_id = ""
     scene = b"null"
+    changes: ScenePatch | None = None
     # Revision 0 has no draft, because nothing was saved yet.
     draft = session.get(Draft, (task.id, task.revision)) if task.revision else None
     if draft is not None:
         client_id = draft.client_id
         scene = decompress_body(draft.scene)
+        earlier = session.get(Draft, (task.id, base)) if base else None
+        if earlier is not None:
+            changes = diff_documents(decompress_body(earlier.scene), scene)
+            scene = b"null" if changes else scene
     return NewestDraft(
         revision=task.revision,
         id=client_id,
         scene=msgspec.Raw(scene),
         saved_at=task.saved_at,
         state=task.state,
+        changes=changes,
     )
+
+
+def diff_to_revision(session: Session, task: Task, base: int) -> ScenePatch | None:
+    """Return the patch from the newest draft back to an older one; None if that is no longer stored."""
+    newest = session.get(Draft, (task.id, task.revision))
+    earlier = session.get(Draft, (task.id, base))
+    if newest is None or earlier is None:
+        return None
+    return diff_documents(decompress_body(newest.scene), decompress_body(earlier.scene))
 
 
 def read_revision(

@@ -27,6 +27,8 @@ from segarena_studio.annotation.drafts import (
     NewestDraft,
     SaveRequest,
     check_save,
+    diff_to_revision,
+    expand_patch,
     read_newest_draft,
     read_revision,
     read_undo_history,
@@ -87,7 +89,11 @@ class ReopenMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @router.get("/studio/tasks/{task_id:int}/draft")
 @require_role("participant")
 def give_draft(request: Request, task_id: int) -> Response:
-    """Return everything that the editor needs to start."""
+    """Return everything that the editor needs to start.
+
+    With `?base=N`, for a browser that has unsaved changes of revision N, `ancestor` is the patch
+    from the newest revision back to N.
+    """
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.reading() as session:
@@ -96,9 +102,12 @@ def give_draft(request: Request, task_id: int) -> Response:
         returned = find_last_return(session, found.task)
         # The undo history is personal, so reviewers get only the drawing.
         history = read_undo_history(session, found.task) if found.is_own else b"null"
+        base = request.query_params.get("base", "")
+        has_base = base.isdecimal() and len(base) < 10 and int(base) != newest.revision
         values = {
             **msgspec.structs.asdict(newest),
             "history": msgspec.Raw(history),
+            "ancestor": diff_to_revision(session, found.task, int(base)) if has_base else None,
             "is_open": found.is_open,
             "comments": [_comment(comment) for comment in list_comments(session, found.task)],
             "said": returned.text if returned else "",
@@ -134,7 +143,10 @@ def _analyse_opened(
 @router.put("/studio/tasks/{task_id:int}/draft")
 @require_role("participant")
 async def keep_draft(request: Request, task_id: int) -> Response:
-    """Store a draft, if it is based on the newest one."""
+    """Store a draft, whole or as a patch, if it is based on the newest one.
+
+    Otherwise the response has the newest draft: for a patch, as a patch of the same revision.
+    """
     save = await read_page_json(request, SaveRequest, MOST_BYTES)
     return await run_in_threadpool(_keep, request, task_id, save)
 
@@ -146,18 +158,31 @@ def _keep(
 ) -> Response:
     site = site_of(request)
     visitor = visitor_of(request)
+    whole = save
+    if save.patch is not None:
+        with site.database.reading() as session:
+            found = find_task(session, task_id, visitor.person_id)
+            if not found.is_own:
+                raise http_errors.unknown()
+            whole = expand_patch(session, found.task, save)
     # Decode before the transaction: decoding a large scene would block other writers.
-    document = check_save(save)
+    document = check_save(whole) if whole else None
     with site.database.writing() as session:
         found = find_task(session, task_id, visitor.person_id, for_change=True)
         if not found.is_own:
             raise http_errors.unknown()
         if not found.is_open:
             return _json({"state": found.task.state, "message": _why_closed(found)}, 423)
-        revision = save_draft(session, found.task, save, document, site.now())
-        if revision is None:
-            return _conflict(read_newest_draft(session, found.task))
+        revision = save_draft(session, found.task, whole or save, document, site.now())
         answer = _json({"revision": revision, "saved_at": found.task.saved_at})
+    if revision is None:
+        base = save.base if save.patch else None
+        with site.database.reading() as session:
+            found = find_task(session, task_id, visitor.person_id)
+            return _conflict(read_newest_draft(session, found.task, base))
+    if document is None:
+        # The answer to this save was lost, and a newer one has followed.
+        return answer
     answer.background = BackgroundTask(
         check_cache_of(site).analyse_ahead,
         task_id,

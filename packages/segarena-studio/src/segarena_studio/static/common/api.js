@@ -21,11 +21,15 @@
  * @property {number} [limit_ms]
  * @property {AbortSignal} [signal]  an aborted request has the outcome "away"
  * @property {boolean} [keepalive]  continues when the page is closed; for small bodies
+ * @property {(received: number, total: number) => void} [onProgress]  bytes of the body so far and in all (0 if
+ *   unknown); the time limit then applies to each part of the response
  */
 
 const KEY_ADDRESS = "/studio/key";
 export const OTHER_PERSON = "somebody else is signed in";
 const USUAL_LIMIT_MS = 20_000;
+/** Slowest connection on which large requests get through, in bytes per ms. */
+const SLOWEST = 5;
 
 export class Talk {
   /**
@@ -80,10 +84,15 @@ export class Talk {
    * @param {string} method @param {string} address @param {string | undefined} text @param {Options} options
    * @returns {Promise<Answer>}
    */
-  async send(method, address, text, { limit_ms = USUAL_LIMIT_MS, signal, keepalive = false }) {
+  async send(method, address, text, { limit_ms = USUAL_LIMIT_MS + (text?.length ?? 0) / SLOWEST, signal, keepalive = false, onProgress }) {
     const stop = new AbortController();
-    const over = setTimeout(() => stop.abort(), limit_ms);
     const abort = () => stop.abort();
+    let over = setTimeout(abort, limit_ms);
+    const goOn = (/** @type {number} */ received, /** @type {number} */ total) => {
+      clearTimeout(over);
+      over = setTimeout(abort, limit_ms);
+      onProgress?.(received, total);
+    };
     signal?.addEventListener("abort", abort);
     if (signal?.aborted) abort();
     /** @type {Record<string, string>} */
@@ -93,7 +102,7 @@ export class Talk {
       const response = await this.fetch(address, {
         method, headers, body: text, keepalive, signal: stop.signal, redirect: "manual", credentials: "same-origin", cache: "no-store",
       });
-      return await read(response);
+      return await read(response, onProgress ? await textOf(response, goOn) : await response.text());
     } catch {
       return { outcome: "away", status: 0, body: {}, message: "the server cannot be reached", wait_ms: 0 };
     } finally {
@@ -105,12 +114,32 @@ export class Talk {
 
 /**
  * @param {Response} response
+ * @param {(received: number, total: number) => void} onProgress
+ */
+async function textOf(response, onProgress) {
+  const reader = response.body?.getReader();
+  if (!reader) return "";
+  // The length of a compressed body is another one, so the server tells this one separately.
+  const total = Number(response.headers.get("x-uncompressed-length") ?? 0);
+  const decoder = new TextDecoder();
+  let [text, received] = ["", 0];
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return text + decoder.decode();
+    text += decoder.decode(value, { stream: true });
+    received += value.length;
+    onProgress(received, total);
+  }
+}
+
+/**
+ * @param {Response} response
+ * @param {string} text its body
  * @returns {Promise<Answer>}
  */
-async function read(response) {
+async function read(response, text) {
   // A proxy may respond instead of the server, and not in JSON; a lost connection counts as no
   // response.
-  const text = await response.text();
   const body = objectIn(text);
   const outcome = outcomeOf(response, body !== null);
   const told = String(body?.message ?? "");

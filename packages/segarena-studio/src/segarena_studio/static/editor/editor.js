@@ -200,6 +200,7 @@ export class Editor {
     this.let();
     const step = this.history.undo();
     if (!step) this.say("Nothing to undo.");
+    if (step?.kind === "merge") this.say("Undone: the changes that were saved elsewhere. Redo brings them back.");
     this.afterStep(step);
   }
 

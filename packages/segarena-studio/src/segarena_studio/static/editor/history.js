@@ -42,6 +42,22 @@ export class History {
     return this.#undone.length > 0;
   }
 
+  /** Whether a gesture is in progress. */
+  get isLive() {
+    return this.#live !== null;
+  }
+
+  /**
+   * Replace the id of a region in all steps.
+   * @param {string} from
+   * @param {string} to
+   */
+  renameRegion(from, to) {
+    const renamed = (/** @type {Edit} */ edit) => renamedEdit(edit, from, to);
+    this.#done = this.#done.map(renamed);
+    this.#undone = this.#undone.map(renamed);
+  }
+
   /**
    * Apply a change to the scene as one undo step.
    * @param {string} kind
@@ -182,6 +198,40 @@ export class Live {
     this.#steps.takeBack();
     this.#end(new Steps(this.#steps.scene));
   }
+}
+
+/**
+ * @param {Edit} edit
+ * @param {string} from
+ * @param {string} to
+ * @returns {Edit} the same edit if the region does not occur in it
+ */
+function renamedEdit(edit, from, to) {
+  const concerns = (/** @type {Change} */ change) => idOf(change) === from;
+  if (edit.region !== from && !edit.changes.some(concerns)) return edit;
+  const changes = edit.changes.map((change) => (concerns(change) ? renamedChange(change, to) : change));
+  return { ...edit, region: edit.region === from ? to : edit.region, changes };
+}
+
+/**
+ * Return the id of the region that a change concerns; null for points and moves.
+ * @param {Change} change
+ */
+function idOf(change) {
+  if (change[0] === "ring" || change[0] === "set") return change[1];
+  return change[0] === "add" || change[0] === "remove" ? change[2].id : null;
+}
+
+/**
+ * @param {Change} change
+ * @param {string} id
+ * @returns {Change}
+ */
+function renamedChange(change, id) {
+  if (change[0] === "ring") return ["ring", id, change[2], change[3], change[4]];
+  if (change[0] === "set") return ["set", id, change[2], change[3], change[4]];
+  if (change[0] === "add" || change[0] === "remove") return [change[0], change[1], { ...change[2], id }];
+  return change;
 }
 
 /**

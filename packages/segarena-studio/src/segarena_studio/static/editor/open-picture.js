@@ -1,7 +1,8 @@
 // Opening a picture: combines the server's revision with local work that the server does not have.
 
 import { noNews, together } from "../common/pending-log.js";
-import { isSame } from "./saving.js";
+import { isSame } from "./equality.js";
+import { patchScene } from "./scene-patch.js";
 
 /**
  * @typedef {import("./saving.js").Start} Start
@@ -27,31 +28,36 @@ import { isSame } from "./saving.js";
  * @param {{lives: (tab: string) => Promise<boolean>}} given.tabs
  * @param {number} given.person
  * @param {string} given.task
+ * @param {(received: number, total: number) => void} [given.onProgress]  bytes of the server's answer
  * @returns {Promise<Opened | import("../common/api.js").Answer>}  the server's answer if there is nothing to show
  */
-export async function openPicture({ talk, drafts, tabs, person, task }) {
+export async function openPicture({ talk, drafts, tabs, person, task, onProgress }) {
   const kept = await drafts.of(person, task).catch(() => []);
   /** @type {Draft[]} */
   const left = [];
   for (const draft of kept) if (!(await tabs.lives(draft.tab))) left.push(draft);
   const isElsewhere = left.length < kept.length;
-  const answer = await talk.ask("GET", `/studio/tasks/${task}/draft`);
+  // The server tells what has changed since the revision that the draft is based on.
+  const asked = left[0]?.base ?? 0;
+  const answer = await talk.ask("GET", `/studio/tasks/${task}/draft${asked ? `?base=${asked}` : ""}`, undefined, { onProgress });
   const told = answer.outcome === "done" ? answer.body : null;
   if (!told && (!left.length || answer.outcome === "refused")) return answer;
   for (const draft of left) {
     if (told && isSame(draft.content.scene, told.scene)) await drafts.remove(person, task, draft.tab).catch(() => {});
-    else return { content: draft.content, told, isElsewhere, start: startOf(draft, told) };
+    else return { content: draft.content, told, isElsewhere, start: startOf(draft, told, draft.base === asked) };
   }
-  return { content: told, told, isElsewhere, start: { base: told.revision, own: [], isUnsaved: false, news: noNews(), sent: [], theirs: null, adopted: "" } };
+  const start = { base: told.revision, own: [], isUnsaved: false, news: noNews(), sent: [], theirs: null, synced: syncedOf(told), adopted: "" };
+  return { content: told, told, isElsewhere, start };
 }
 
 /**
  * Continue the draft of a closed tab.
  * @param {Draft} draft
  * @param {any} told
+ * @param {boolean} hasAncestor whether `told` has the changes since the draft's base
  * @returns {Start}
  */
-function startOf({ base, own, news, sent, tab }, told) {
+function startOf({ base, own, news, sent, tab }, told, hasAncestor) {
   const isSaved = Boolean(told?.id) && own.includes(told.id);
   const isOwn = !told || told.revision === base || isSaved;
   return {
@@ -61,8 +67,19 @@ function startOf({ base, own, news, sent, tab }, told) {
     news: told ? together(untold(sent, told), news) : news,
     sent: told ? [] : sent,
     theirs: isOwn ? null : told,
+    ancestor: !isOwn && hasAncestor && told.ancestor ? patchScene(told.scene, told.ancestor) : null,
+    synced: told && isOwn ? syncedOf(told) : null,
     adopted: tab,
   };
+}
+
+/**
+ * Return what the server has at its newest revision.
+ * @param {any} told
+ * @returns {import("./saving.js").Content}
+ */
+function syncedOf({ scene, history }) {
+  return { scene, history };
 }
 
 /**

@@ -34,8 +34,9 @@ export function replaceScene(steps, document) {
  * @param {HTMLCanvasElement} canvas
  * @param {SceneDocument | null} document
  * @param {[number, number]} size  width, height of the picture
+ * @param {Set<string>} [marked]  ids of regions with a wider outline
  */
-export function showScene(canvas, document, size) {
+export function showScene(canvas, document, size, marked = new Set()) {
   const context = canvas.getContext("2d");
   const regions = document?.regions ?? [];
   canvas.height = Math.round((canvas.width * size[1]) / size[0]);
@@ -49,6 +50,7 @@ export function showScene(canvas, document, size) {
     [context.fillStyle, context.strokeStyle, context.globalAlpha] = [fill, "#000", 0.75];
     context.fill();
     context.globalAlpha = 1;
+    context.lineWidth = marked.has(id) ? 3 : 1;
     context.stroke();
   }
   return wordsOf(document);

@@ -3,12 +3,17 @@
 // After each edit the draft is stored in this browser; after each object, and at most two seconds
 // after an edit, it is sent to the server. The state is "saved" only after the server has
 // acknowledged it. A save that was not answered is sent again with the same id, and the server
-// deduplicates by id. A revision from elsewhere is never overwritten: the user chooses between the
-// two.
+// deduplicates by id. A save has only the differences to the server's revision where that is known
+// here. A revision from elsewhere is never overwritten: it is merged, or the user chooses between
+// the two.
 
 import { Keeping } from "./draft-storage.js";
 import { add, noNews, together } from "../common/pending-log.js";
 import { newId, OTHER_PERSON } from "../common/api.js";
+import { diffDrafts, patchScene } from "./scene-patch.js";
+import { isSame } from "./equality.js";
+
+export { isSame };
 
 /**
  * @typedef {import("../common/api.js").Talk} Talk
@@ -41,6 +46,8 @@ import { newId, OTHER_PERSON } from "../common/api.js";
  * @property {News} news  log entries that no save has sent yet
  * @property {Sent[]} sent  log entries of saves that may or may not have reached the server
  * @property {Theirs | null} theirs
+ * @property {any} [ancestor]  the scene that the draft and `theirs` both come from, if known
+ * @property {Content | null} [synced]  what the server has at revision `base`, if known
  * @property {string} adopted  the closed tab whose draft is continued; "" if there is none
  *
  * @typedef {object} Sent
@@ -51,7 +58,11 @@ import { newId, OTHER_PERSON } from "../common/api.js";
  * @property {string} id
  * @property {number} version
  * @property {News} news
+ * @property {Content} content
  * @property {any} body
+ *
+ * @typedef {(ancestor: any, theirs: any, preference: "none" | "mine" | "theirs") => "merged" | "conflict" | "busy"} Merge
+ *   merges their scene into the one on the screen; both come from the ancestor. "busy": the user is dragging something.
  */
 
 export const SAVE_WITHIN_MS = 2000;
@@ -60,6 +71,8 @@ const MOST_ENTRIES = 20_000;
 const MOST_OWN = 20;
 /** Maximum size of a request that browsers still send while a page closes, in bytes. */
 const MOST_WHEN_LEAVING = 60_000;
+/** How soon to try again to merge while the user is dragging something, in ms. */
+const MERGE_AGAIN_MS = 400;
 const SAVING = "Saving…";
 /** @type {Kind[]} */
 const USUAL = ["saved", "unsaved", "saving"];
@@ -74,21 +87,27 @@ export class Saving {
    * @param {string} given.tab
    * @param {Start} given.start
    * @param {() => Content} given.content  returns the current content; called when it is written, not at each edit
+   * @param {Merge} [given.merge]
    * @param {(state: State) => void} [given.onState]
    * @param {() => number} [given.clock]  milliseconds since 1970
    * @param {(wait_ms: number, act: () => void) => () => void} [given.later]  a timer; returns a function that cancels it
    */
-  constructor({ talk, drafts, person, task, tab, start, content, onState = () => {}, clock = Date.now, later = laterByTimer }) {
+  constructor({ talk, drafts, person, task, tab, start, content, merge = () => "conflict", onState = () => {}, clock = Date.now, later = laterByTimer }) {
     this.talk = talk;
     this.person = person;
     this.task = task;
     this.tab = tab;
     this.content = content;
+    this.merge = merge;
     this.onState = onState;
     this.clock = clock;
     this.later = later;
     this.base = start.base;
     this.theirs = start.theirs;
+    /** The scene that this one and `theirs` both come from; null if unknown. */
+    this.ancestor = start.ancestor ?? null;
+    /** What the server has at revision `base`; null if unknown. */
+    this.synced = start.synced ?? null;
     this.keeping = new Keeping(this, drafts, start.adopted);
     this.news = start.news;
     /** Saves from before a reload: the next answer shows whether the server has one of them. */
@@ -175,11 +194,42 @@ export class Saving {
   settled() {
     const { theirs } = this;
     if (!theirs) return null;
-    this.base = theirs.revision;
+    this.basedOn(theirs.revision, { scene: theirs.scene, history: null });
     this.theirs = null;
+    this.ancestor = null;
     this.unanswered = null;
     this.tell("unsaved", SAVING);
     return theirs;
+  }
+
+  /** Merge the revision that was saved elsewhere before this page was opened, if nothing contradicts it. */
+  mergeAtStart() {
+    if (!this.theirs || !this.ancestor) return;
+    if (this.merge(this.ancestor, this.theirs.scene, "none") === "merged" && this.settled()) this.finished();
+  }
+
+  /**
+   * Replace the id of a region in the log entries that are not sent yet.
+   * @param {string} from
+   * @param {string} to
+   */
+  renameRegion(from, to) {
+    const { log, time_ms, active_ms } = this.news;
+    for (const entry of log) if (entry.region === from) entry.region = to;
+    for (const times of [time_ms, active_ms]) {
+      if (!(from in times)) continue;
+      times[to] = times[from];
+      delete times[from];
+    }
+  }
+
+  /**
+   * @param {number} revision
+   * @param {Content} synced what the server has at that revision
+   */
+  basedOn(revision, synced) {
+    this.base = revision;
+    this.synced = synced;
   }
 
   /** Whether the server has everything. */
@@ -241,10 +291,14 @@ export class Saving {
 
   /** @returns {Save} */
   nextSave() {
-    const [id, { news }, { scene, history = null }] = [newId(), this, this.content()];
+    const { base, news, synced, version } = this;
+    const id = newId();
+    const content = this.content();
+    const patch = synced && diffDrafts(synced, content);
     this.own = [...this.own, id].slice(-MOST_OWN);
     this.news = noNews();
-    return { id, version: this.version, news, body: { base: this.base, id, scene, history, ...news } };
+    const { scene, history = null } = content;
+    return { id, version, news, content, body: { base, id, ...(patch ? { patch } : { scene, history }), ...news } };
   }
 
   /**
@@ -258,10 +312,7 @@ export class Saving {
       case "conflict":
         return this.met(save, answer.body);
       case "refused":
-        if ([413, 422].includes(answer.status) && save.body.history) {
-          save.body.history = null; // losing the undo stack is better than not saving
-          return this.sendIn(0);
-        }
+        if ([413, 422].includes(answer.status) && makeSimpler(save)) return this.sendIn(0);
         this.untold(save);
         return this.tell("refused", `The server rejected this: ${answer.message}.`);
       case "signed-out":
@@ -281,16 +332,27 @@ export class Saving {
   /**
    * Handle a save that was rejected because the server already has a newer revision.
    * @param {Save} save
-   * @param {Theirs} theirs
+   * @param {any} answer  their revision, whose scene may be a patch of the last one that this page has
    */
-  met(save, theirs) {
-    if (theirs.id === save.id || isSame(theirs.scene, save.body.scene)) return this.acknowledged(save, theirs.revision, theirs.id);
+  met(save, answer) {
+    const ancestor = this.synced?.scene ?? null;
+    /** @type {Theirs} */
+    const theirs = answer.changes && ancestor ? { ...answer, scene: patchScene(ancestor, answer.changes) } : answer;
+    if (theirs.id === save.id || isSame(theirs.scene, save.content.scene)) return this.acknowledged(save, theirs.revision, theirs.id);
     this.untold(save);
     this.resolve(theirs.id ?? "");
+    const synced = { scene: theirs.scene, history: null };
     if (theirs.id && this.own.includes(theirs.id)) {
-      this.base = theirs.revision; // an earlier save of ours, whose answer never came
+      this.basedOn(theirs.revision, synced); // an earlier save of ours, whose answer never came
       return this.sendIn(0);
     }
+    const outcome = ancestor ? this.merge(ancestor, theirs.scene, "none") : "conflict";
+    if (outcome === "busy") return this.sendIn(MERGE_AGAIN_MS);
+    if (outcome === "merged") {
+      this.basedOn(theirs.revision, synced);
+      return this.sendIn(0);
+    }
+    this.ancestor = ancestor;
     this.theirs = theirs;
     void this.keeping.keep();
     this.tell("conflict", conflictText(theirs));
@@ -324,7 +386,7 @@ export class Saving {
    * @param {string} [id] its id on the server
    */
   acknowledged(save, revision, id = save.id) {
-    this.base = revision;
+    this.basedOn(revision, id === save.id ? save.content : { scene: save.content.scene, history: null });
     this.savedVersion = save.version;
     this.unanswered = null;
     if (this.resolve(id)) this.version += 1; // their log entries need one more save
@@ -373,17 +435,21 @@ function isSmall(body) {
 }
 
 /**
- * Whether two scenes are equal.
- * @param {any} a
- * @param {any} b
- * @returns {boolean}
+ * Send the whole drawing where a patch was rejected, and no undo history where that was rejected:
+ * losing the undo stack is better than not saving. Return whether there was anything to leave out.
+ * @param {Save} save
  */
-export function isSame(a, b) {
-  if (a === b) return true;
-  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
-  if (Array.isArray(a) !== Array.isArray(b)) return false;
-  const names = Object.keys(a);
-  return names.length === Object.keys(b).length && names.every((name) => name in b && isSame(a[name], b[name]));
+function makeSimpler(save) {
+  const { body, content } = save;
+  if (body.patch) {
+    delete body.patch;
+    Object.assign(body, { scene: content.scene, history: content.history ?? null });
+    return true;
+  }
+  if (!body.history) return false;
+  body.history = null;
+  save.content = { ...content, history: null };
+  return true;
 }
 
 /**

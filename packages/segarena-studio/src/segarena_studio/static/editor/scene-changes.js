@@ -50,8 +50,16 @@ export class Steps {
    * @param {Point} at
    */
   addPoint(at) {
+    return this.placePoint([rounded(at[0]), rounded(at[1])]);
+  }
+
+  /**
+   * Add a point without rounding its coordinates.
+   * @param {Point} at
+   */
+  placePoint(at) {
     const point = this.scene.freePoint();
-    this.#do(["point", point, this.scene.points[point] ?? null, [rounded(at[0]), rounded(at[1])]]);
+    this.#do(["point", point, this.scene.points[point] ?? null, [at[0], at[1]]]);
     this.scene.reserve(point);
     return point;
   }
@@ -87,6 +95,15 @@ export class Steps {
     this.#do(["add", place, { id, ring: [...ring], ...PLAIN, ...fields }]);
     this.about = id;
     return id;
+  }
+
+  /**
+   * Add a region that has an id already.
+   * @param {Region} region
+   * @param {number} place
+   */
+  restoreRegion(region, place) {
+    this.#do(["add", place, copyOf({ ...PLAIN, ...region })]);
   }
 
   /** @param {string} id */

@@ -20,6 +20,7 @@ import { History } from "./history.js";
 import { isTaken, keyOf } from "../common/key-names.js";
 import { watchPage } from "../common/page-lifecycle.js";
 import { Loupe } from "./loupe.js";
+import { mergeRevision } from "./scene-merge.js";
 import { Minimap } from "./minimap.js";
 import { offerCommenting } from "./comment-tool.js";
 import { showNotes } from "./comments.js";
@@ -69,6 +70,11 @@ async function open(root) {
       conflict?.show(state);
     },
     content: () => ({ scene: scene.toDocument(), history: history.toJSON() }),
+    merge: (ancestor, theirs, preference) => {
+      const outcome = mergeRevision(editor, ancestor, theirs, preference, (from, to) => saving.renameRegion(from, to));
+      if (outcome === "merged" && preference === "none") editor.say("Changes that were saved elsewhere were added to this drawing.");
+      return outcome;
+    },
   }); // prettier-ignore
   save(editor, saving);
   watchPage(saving);
@@ -76,6 +82,7 @@ async function open(root) {
   new Finishing(editor, saving, talk, task, faults);
   if (opened.told) showNotes(part("notes"), editor, talk, task, opened.told);
   offerCommenting(editor, talk, task);
+  saving.mergeAtStart();
   conflict = new Conflict(/** @type {HTMLDialogElement} */ (part("conflict")), editor, saving);
   part("waiting").hidden = true;
   editor.useTool(scene.regions.length || editor.isReadOnly ? "adjust" : "draw");

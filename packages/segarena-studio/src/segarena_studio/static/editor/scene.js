@@ -203,6 +203,21 @@ export class Scene {
     else Object.assign(this.region(change[1]), { [change[2]]: change[4] });
   }
 
+  /**
+   * Give a region another id; not a step of the history, which must be renamed too.
+   * @param {string} from
+   * @param {string} to an unused id
+   */
+  renameRegion(from, to) {
+    const region = this.region(from);
+    this.revision += 1;
+    this.#byId.delete(from);
+    this.#outlines.delete(from);
+    region.id = to;
+    this.#byId.set(to, region);
+    this.#touch(region);
+  }
+
   #findShared() {
     /** @type {Map<number, number>} the number of occurrences of each side */
     const met = new Map();

@@ -78,6 +78,7 @@ WHO = {
     ("POST", f"{TASK}/comments"): SEES_TASK,
     ("POST", f"{TASK}/comments/{{comment_id:int}}/done"): SEES_TASK,
     ("GET", f"{TASK}/picture"): SEES_TASK,
+    ("GET", f"{TASK}/preview"): SEES_TASK,
     ("GET", f"{TASK}/thumbnail"): SEES_TASK,
     ("GET", f"{TASK}/neighbours"): SEES_TASK,
     ("GET", "/studio/key"): PARTICIPANTS,

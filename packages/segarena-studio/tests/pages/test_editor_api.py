@@ -143,6 +143,7 @@ def test_comments_are_of_a_place_and_are_settled(people, task):
         ("GET", "draft", None),
         ("PUT", "draft", save_of(0)),
         ("GET", "picture", None),
+        ("GET", "preview", None),
         ("GET", "thumbnail", None),
         ("GET", "neighbours", None),
         ("POST", "check", {"scene": GOOD}),

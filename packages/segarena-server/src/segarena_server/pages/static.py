@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
+from functools import lru_cache
+
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
@@ -24,22 +27,22 @@ _REPORT_MODULES = frozenset(f"viewer/{name}" for name in VIEWER_MODULES)
 
 @router.get("/static/{name}")
 @require_role(ANYONE)
-def static(name: str) -> Response:
+def static(request: Request, name: str) -> Response:
     """Send a static file of the server."""
     if name not in STATIC:
         raise http_errors.unknown()
     text, kind, _ = static_file(name)
-    return Response(text, media_type=kind, headers=_IMMUTABLE)
+    return _text_response(request, text, kind, _IMMUTABLE)
 
 
 @router.get("/static/reports/{script:path}")
 @require_role(ANYONE)
-def report_module(script: str) -> Response:
+def report_module(request: Request, script: str) -> Response:
     """Send a report script as a module, for the site sections' modules that import it."""
     if script not in _REPORT_MODULES:
         raise http_errors.unknown()
     text = read_text("segarena.reports", script)
-    return Response(text, media_type=media_type(script), headers={"cache-control": "no-cache"})
+    return _text_response(request, text, media_type(script), {"cache-control": "no-cache"})
 
 
 @router.get("/static/{section}/{version}/{module:path}")
@@ -67,3 +70,25 @@ def section_static(
             compressed_static_files(package)[module], media_type=media_type(module), headers=headers
         )
     return Response(static_files(package)[module], media_type=media_type(module), headers=headers)
+
+
+def _text_response(
+    request: Request,
+    text: str,
+    kind: str,
+    headers: dict[str, str],
+) -> Response:
+    """Send a text file, compressed where the client accepts that."""
+    headers = {**headers, "vary": "accept-encoding"}
+    if "gzip" not in request.headers.get("accept-encoding", ""):
+        return Response(text, media_type=kind, headers=headers)
+    return Response(
+        _compress(text),
+        media_type=kind,
+        headers={**headers, "content-encoding": "gzip"},
+    )
+
+
+@lru_cache(maxsize=64)
+def _compress(text: str) -> bytes:
+    return gzip.compress(text.encode(), mtime=0)

@@ -5,6 +5,7 @@ Saving accepts invalid scenes, so that no work is lost; only finishing checks th
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable
 from typing import Any
 
@@ -34,6 +35,7 @@ from segarena_studio.annotation.drafts import (
     read_undo_history,
     save_draft,
 )
+from segarena_studio.annotation.preview import preview_jpeg
 from segarena_studio.annotation.projects import read_labels, read_segmenters
 from segarena_studio.annotation.review import (
     add_comment,
@@ -50,6 +52,9 @@ from segarena_studio.orm_models import Comment, Picture, Task
 
 router = APIRouter(include_in_schema=False)
 _NEIGHBOURS = 3
+_PRIVATE_DAY = "private, max-age=86400"
+_COMPRESSED_FROM = 16 * 1024
+"""Bytes from which a drawing is compressed; it shrinks to two fifths."""
 
 
 class FinishMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -120,7 +125,7 @@ def give_draft(request: Request, task_id: int) -> Response:
                 "guide": found.project.guide,
             },
         }
-    answer = _json(values)
+    answer = _compressed_json(request, values)
     if newest.revision and found.is_own and found.is_open:
         # A server that has restarted knows nothing of the drawing, which may be finished next.
         answer.background = BackgroundTask(_analyse_opened, site, found, newest.scene)
@@ -334,6 +339,17 @@ def give_task_picture(request: Request, task_id: int) -> Response:
     return stored_file(request, picture.sha256, picture.kind)
 
 
+@router.get("/studio/tasks/{task_id:int}/preview")
+@require_role("participant")
+def give_preview(request: Request, task_id: int) -> Response:
+    """Return a small version of the picture of a task, to be shown until the picture has arrived."""
+    site = site_of(request)
+    with site.database.reading() as session:
+        picture = find_task(session, task_id, visitor_of(request).person_id).picture
+    content = preview_jpeg(site.folder.photographs.fetch(picture.sha256), picture.sha256)
+    return Response(content, media_type="image/jpeg", headers={"cache-control": _PRIVATE_DAY})
+
+
 @router.get("/studio/tasks/{task_id:int}/thumbnail")
 @require_role("participant")
 def give_thumbnail(request: Request, task_id: int) -> Response:
@@ -371,7 +387,7 @@ def stored_file(
 ) -> Response:
     """Return a file of a project; browsers may cache it, as its content never changes."""
     path = site_of(request).folder.photographs.fetch(sha256)
-    headers = {"cache-control": "private, max-age=86400", "etag": f'"{sha256[:32]}"'}
+    headers = {"cache-control": _PRIVATE_DAY, "etag": f'"{sha256[:32]}"'}
     return FileResponse(path, media_type=kind, headers=headers)
 
 
@@ -433,6 +449,17 @@ def _comment(comment: Comment) -> dict[str, Any]:
         "made_at": comment.made_at,
         "is_done": comment.done_at is not None,
     }
+
+
+def _compressed_json(request: Request, value: Any) -> Response:
+    """Return JSON, compressed if it is large; a header has its uncompressed length for progress bars."""
+    body = msgspec.json.encode(value)
+    headers = {"cache-control": "no-store", "x-uncompressed-length": str(len(body))}
+    is_accepted = "gzip" in request.headers.get("accept-encoding", "")
+    if is_accepted and len(body) >= _COMPRESSED_FROM:
+        body = gzip.compress(body, 3, mtime=0)
+        headers |= {"content-encoding": "gzip", "vary": "accept-encoding"}
+    return Response(body, media_type="application/json", headers=headers)
 
 
 def _json(value: Any, status: int = 200) -> Response:

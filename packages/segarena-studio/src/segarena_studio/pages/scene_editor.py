@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from segarena_server.auth.permissions import require_role, site_of, visitor_of
 from segarena_studio.annotation.access import find_task
+from segarena_studio.annotation.preview import LARGE_BYTES
+from segarena_studio.orm_models import Picture
 from segarena_studio.pages.rendering import studio_page
 
 router = APIRouter(include_in_schema=False)
@@ -30,6 +34,7 @@ def show_scene(request: Request, task_id: int) -> Response:
             name=name,
             project=project.name,
             back=f"/studio/projects/{project.id}",
+            **_picture_values(found.picture),
             is_open=found.is_open,
             state=found.task.state,
         )
@@ -51,6 +56,15 @@ def show_read_only(request: Request, task_id: int) -> Response:
             name=found.picture.name,
             project="Review",
             back=f"/studio/tasks/{task_id}/look",
+            **_picture_values(found.picture),
             is_open=False,
             state="viewed",
         )
+
+
+def _picture_values(picture: Picture) -> dict[str, Any]:
+    return {
+        "width": picture.width,
+        "height": picture.height,
+        "has_preview": picture.bytes > LARGE_BYTES,
+    }

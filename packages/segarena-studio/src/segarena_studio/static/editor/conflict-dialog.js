@@ -46,8 +46,10 @@ export class Conflict {
     const { scene } = this.editor;
     const nameOf = (/** @type {string} */ id) => {
       if (!id) return "the outline being drawn";
-      const region = scene.has(id) ? scene.region(id) : theirs.regions.find((each) => each.id === id);
-      return region?.name || "an unnamed region";
+      const mine = scene.has(id) ? scene.region(id).name : "";
+      const other = theirs.regions.find((each) => each.id === id)?.name ?? "";
+      if (mine && other && mine !== other) return `${mine} (there: ${other})`;
+      return mine || other || "an unnamed region";
     };
     const names = conflicts.slice(0, MOST_NAMES).map(nameOf);
     const more = conflicts.length - names.length;

@@ -28,10 +28,10 @@ import { patchScene } from "./scene-patch.js";
  * @param {{lives: (tab: string) => Promise<boolean>}} given.tabs
  * @param {number} given.person
  * @param {string} given.task
- * @param {(received: number, total: number) => void} [given.onProgress]  bytes of the server's answer
+ * @param {Promise<import("../common/api.js").Answer>} [given.earlyAnswer]  to the request for the draft, if it was sent already
  * @returns {Promise<Opened | import("../common/api.js").Answer>}  the server's answer if there is nothing to show
  */
-export async function openPicture({ talk, drafts, tabs, person, task, onProgress }) {
+export async function openPicture({ talk, drafts, tabs, person, task, earlyAnswer }) {
   const kept = await drafts.of(person, task).catch(() => []);
   /** @type {Draft[]} */
   const left = [];
@@ -39,7 +39,10 @@ export async function openPicture({ talk, drafts, tabs, person, task, onProgress
   const isElsewhere = left.length < kept.length;
   // The server tells what has changed since the revision that the draft is based on.
   const asked = left[0]?.base ?? 0;
-  const answer = await talk.ask("GET", `/studio/tasks/${task}/draft${asked ? `?base=${asked}` : ""}`, undefined, { onProgress });
+  const address = `/studio/tasks/${task}/draft${asked ? `?base=${asked}` : ""}`;
+  const early = await earlyAnswer;
+  const hasChanged = asked > 0 && early?.outcome === "done" && early.body.revision !== asked;
+  const answer = early && !hasChanged ? early : await talk.ask("GET", address);
   const told = answer.outcome === "done" ? answer.body : null;
   if (!told && (!left.length || answer.outcome === "refused")) return answer;
   for (const draft of left) {

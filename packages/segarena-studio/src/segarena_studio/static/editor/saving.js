@@ -1,6 +1,6 @@
 // Saving a picture while the user works on it, without ever blocking the user or losing work.
 //
-// After each edit the draft is stored in this browser; after each object, and at most two seconds
+// After each edit the draft is stored in this browser; after each object, and at most 1.5 seconds
 // after an edit, it is sent to the server. The state is "saved" only after the server has
 // acknowledged it. A save that was not answered is sent again with the same id, and the server
 // deduplicates by id. A save has only the differences to the server's revision where that is known
@@ -65,7 +65,7 @@ export { isSame };
  *   merges their scene into the one on the screen; both come from the ancestor. "busy": the user is dragging something.
  */
 
-export const SAVE_WITHIN_MS = 2000;
+export const SAVE_WITHIN_MS = 1500;
 const AGAIN_MS = [500, 1000, 2000, 4000, 8000, 15_000];
 const MOST_ENTRIES = 20_000;
 const MOST_OWN = 20;

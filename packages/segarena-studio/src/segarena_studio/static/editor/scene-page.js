@@ -12,6 +12,7 @@ import { Drawing } from "./draw-tool.js";
 import { Painting } from "./painting.js";
 import { Sweeping } from "./delete-tool.js";
 import { Tracing } from "./trace-tool.js";
+import { earlyAnswer, talk, watchEarlyAnswer } from "./early-request.js";
 import { Editor } from "./editor.js";
 import { Faults, Finishing } from "./finish-panel.js";
 import { fillHelp } from "./help-dialog.js";
@@ -25,11 +26,12 @@ import { Minimap } from "./minimap.js";
 import { offerCommenting } from "./comment-tool.js";
 import { showNotes } from "./comments.js";
 import { openPicture } from "./open-picture.js";
+import { fetchFile, previewIn, replacePreview, showProgress } from "./picture-loading.js";
 import { icon } from "../common/dom.js";
 import { Picture } from "../../../reports/viewer/zoomable-picture.js";
 import { Saving } from "./saving.js";
 import { Scene } from "./scene.js";
-import { newId, Talk } from "../common/api.js";
+import { newId } from "../common/api.js";
 import { Timing } from "./region-timing.js";
 
 const TELL_VIEW_MS = 80;
@@ -44,14 +46,15 @@ const part = (id) => /** @type {T} */ (document.getElementById(id));
 
 /** @param {HTMLElement} root */
 async function open(root) {
-  const { task = "", key = "", person = "0" } = root.dataset;
-  const talk = new Talk({ key, person: Number(person) });
+  const { task = "", person = "0" } = root.dataset;
   const [drafts, tabs, tab] = [new Drafts(), new Tabs(), newId()];
   void tabs.hold(tab);
-  const opened = await openPicture({ talk, drafts, tabs, person: Number(person), task });
+  tellOpening("Loading the drawing …");
+  watchEarlyAnswer(tellOpening.bar);
+  const opened = await openPicture({ talk, drafts, tabs, person: Number(person), task, earlyAnswer });
   if (!("content" in opened)) throw new Error(opened.message || "The picture could not be loaded.");
   const picture = new Picture(part("picture"), { label: "The picture and the drawing on it" });
-  await picture.setImage(`/studio/tasks/${task}/picture`);
+  const isPreview = await showPicture(root, picture);
   const scene = opened.content.scene ? Scene.read(opened.content.scene) : Scene.empty();
   const history = opened.content.history ? History.read(scene, opened.content.history) : new History(scene);
   const segmenters = opened.told?.is_open ? opened.told.segmenters ?? [] : [];
@@ -90,7 +93,56 @@ async function open(root) {
   picture.moved();
   if (opened.isElsewhere) editor.say("Another tab of this browser has unsaved changes to this picture.");
   root.dataset.ready = "true";
+  if (isPreview) void loadFullPicture(picture, task);
   return { editor, saving, talk, task, root };
+}
+
+/**
+ * Say what the page is waiting for.
+ * @param {string} text
+ */
+function tellOpening(text) {
+  part("opening").textContent = text;
+  tellOpening.bar(0, 0);
+}
+tellOpening.bar = (/** @type {number} */ received, /** @type {number} */ total) => {
+  showProgress(/** @type {HTMLProgressElement} */ (part("opening-bar")), received, total);
+};
+
+/**
+ * Show the preview of the picture if there is one, otherwise the picture. Return whether it is the
+ * preview.
+ * @param {HTMLElement} root
+ * @param {Picture} picture
+ */
+async function showPicture(root, picture) {
+  const { task = "", width, height } = root.dataset;
+  tellOpening("Loading the picture …");
+  const preview = await previewIn(document.getElementById("preview"));
+  const source = preview ?? (await fetchFile(addressOf(task), tellOpening.bar));
+  await picture.setImage(source, { size: [Number(width), Number(height)] });
+  return preview !== null;
+}
+
+/**
+ * @param {Picture} picture
+ * @param {string} task
+ */
+async function loadFullPicture(picture, task) {
+  const [place, bar] = [part("full-picture"), /** @type {HTMLProgressElement} */ (part("full-bar"))];
+  place.hidden = false;
+  try {
+    await replacePreview(picture, addressOf(task), (received, total) => showProgress(bar, received, total));
+    place.hidden = true;
+  } catch {
+    part("full-text").textContent = "Only a preview can be shown: the picture cannot be decoded.";
+    bar.hidden = true;
+  }
+}
+
+/** @param {string} task */
+function addressOf(task) {
+  return `/studio/tasks/${task}/picture`;
 }
 
 /**

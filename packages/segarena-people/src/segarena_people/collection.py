@@ -72,7 +72,7 @@ class CollectedPrompt:
         width = self.row.width
         if min(height, width) < 1:
             raise InvalidInput(
-                f"prompt {self.row.id}: expected a picture, got one of {width} x {height} px"
+                f"prompt {self.row.id}: expected a picture of at least 1 x 1 px, got {width} x {height}"
             )
         check_pixels(height * width, f"prompt {self.row.id}")
         return height, width

@@ -29,7 +29,7 @@ def read_columns(
         missing = [name for name in columns if name not in header]
         if missing:
             raise InvalidInput(
-                f"{path}: expected the columns {', '.join(columns)}; {', '.join(missing)} is missing"
+                f"{path}: expected the columns {', '.join(columns)}; missing: {', '.join(missing)}"
             )
         # Read everything as text: otherwise the first rows would determine the type of a column of
         # ids or of 0 and 1.

@@ -82,7 +82,7 @@ def read_prompt_frame(path: Path) -> pl.DataFrame:
             wrong type.
     """
     if not path.is_file():
-        raise InvalidInput(f"no prompt table at {path}")
+        raise InvalidInput(f"{path}: expected a prompt table, but there is no such file")
     frame = read_parquet(path, error=InvalidInput)
     for name, value in LATER_COLUMNS.items():
         if name not in frame.columns:

@@ -138,7 +138,7 @@ def test_labels_without_their_volume_are_named(tmp_path, rng):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda arrays: arrays.pop("shape"), "shape is missing"),
+        (lambda arrays: arrays.pop("shape"), "missing: shape"),
         (
             lambda arrays: arrays.update(label=arrays["label"][:-1]),
             "do not match the shapes",

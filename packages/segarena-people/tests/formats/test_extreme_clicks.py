@@ -56,7 +56,7 @@ def test_the_table_of_masks_must_lie_beside_them(tmp_path):
 
 def test_what_is_missing_is_named(tmp_path):
     (tmp_path / "boxes.csv").write_text("ImageID,Source\n")
-    with pytest.raises(InvalidInput, match="LabelName, XMin, XMax, YMin, YMax is missing"):
+    with pytest.raises(InvalidInput, match="missing: LabelName, XMin, XMax, YMin, YMax"):
         find_format("extreme-clicks").open(tmp_path / "boxes.csv", ImportInputs(masks=tmp_path))
     (tmp_path / "boxes.csv").write_text(BOXES + "\n")
     with pytest.raises(InvalidInput, match="found no PNG"):

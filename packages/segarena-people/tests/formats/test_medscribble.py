@@ -101,7 +101,7 @@ def test_what_is_no_medscribble_is_refused(tmp_path):
     with pytest.raises(DatasetError, match="expected folders with scribble_0"):
         brought(tmp_path / "empty", tmp_path / "out")
     np.savez(tmp_path / "other.npz", name=["a"], mask=np.zeros((1, 8, 1), np.uint8))
-    with pytest.raises(InvalidInput, match="positive, negative is missing"):
+    with pytest.raises(InvalidInput, match="missing: positive, negative"):
         brought(tmp_path / "other.npz", tmp_path / "out")
     bits = np.zeros((1, 8, 1), np.uint8)
     for names in (["a"], "a"):

@@ -66,7 +66,7 @@ def test_a_mask_that_promises_too_much_is_not_read(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("rows", "head", "told"),
     [
-        (ROWS, HEAD.replace("Clicks", "Taps"), "Clicks is missing"),
+        (ROWS, HEAD.replace("Clicks", "Taps"), "missing: Clicks"),
         ((*ROWS, 'a,"b'), HEAD, "expected a CSV table"),
         ((), HEAD, "no usable prompt"),
     ],

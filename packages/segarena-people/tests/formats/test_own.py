@@ -112,7 +112,7 @@ def test_a_prompt_that_cannot_be_read_costs_only_itself(tmp_path, row, told):
 
 
 def test_a_table_without_places_is_refused(tmp_path):
-    with pytest.raises(InvalidInput, match="y is missing"):
+    with pytest.raises(InvalidInput, match="missing: y"):
         brought("csv", table(tmp_path, (), "prompt,image,x"), tmp_path)
     with pytest.raises(InvalidInput, match="expected --masks"):
         brought("csv", table(tmp_path), tmp_path, masks=None)

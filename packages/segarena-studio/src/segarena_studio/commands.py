@@ -57,8 +57,8 @@ def studio(
     with one_line_errors("stopped; start it again to continue"):
         if (folder is None) != example:
             raise InvalidInput(
-                "expected a folder of pictures; name one, or use --example to try the studio without "
-                "pictures"
+                "expected either a folder of pictures or --example, which opens a demo without pictures "
+                "of your own"
             )
         if folder is not None and not folder.is_dir():
             raise InvalidInput(

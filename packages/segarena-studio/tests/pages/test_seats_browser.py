@@ -144,7 +144,7 @@ def test_two_rounds_of_scribbles_on_a_video_by_mouse_and_touch(run_asks, sit, ba
     page.mouse.up()
     page.get_by_role("button", name="Send").click()
     round_is(page, 2)
-    page.get_by_role("button", name="One on").click()
+    page.get_by_role("button", name="Next", exact=True).click()
     page.get_by_role("radio", name="background").check()
     touch = page.context.new_cdp_session(page)
     for kind, points in (

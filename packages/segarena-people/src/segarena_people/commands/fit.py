@@ -126,7 +126,8 @@ def fit_time_command(
         f"{len(rows)} prompts, median {found.median_s:.2f} s, predicted {found.predicted_s:.2f} s"
     )
     typer.echo(
-        f"{told}; their shares are {distance:.3f} from uniform (KS, p = {p_value:.3f}): {out}"
+        f"{told}; the predicted probabilities of the measured times differ from uniform by "
+        f"{distance:.3f} (KS, p = {p_value:.3f}): {out}"
     )
 
 

@@ -46,7 +46,7 @@ class GalleryPane:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GalleryCard:
-    """Drawings by everyone for one goal."""
+    """Drawings by people and users for one goal."""
 
     title: str
     where: str

@@ -117,7 +117,7 @@ def _packed(path: Path) -> Units:
     missing = [name for name in _PACKED if name not in arrays]
     if missing:
         raise InvalidMask(
-            f"{path}: expected arrays name, shape, label and scribble, {', '.join(missing)} is missing"
+            f"{path}: expected arrays name, shape, label and scribble; missing: {', '.join(missing)}"
         )
     names, shapes, labels, scribbles = (arrays[name] for name in _PACKED)
     is_right = names.ndim == 1 and names.dtype.kind == "U" and shapes.shape == (len(names), 2)

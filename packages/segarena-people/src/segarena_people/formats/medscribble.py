@@ -101,7 +101,7 @@ def _packed(path: Path) -> Units:
     missing = [name for name in _PACKED if name not in arrays]
     if missing:
         raise InvalidMask(
-            f"{path}: expected arrays {', '.join(_PACKED)}; {', '.join(missing)} is missing"
+            f"{path}: expected arrays {', '.join(_PACKED)}; missing: {', '.join(missing)}"
         )
     names, goals, positive, negative = (arrays[name] for name in _PACKED)
     people = (names.size, len(ANNOTATORS), *goals.shape[1:])

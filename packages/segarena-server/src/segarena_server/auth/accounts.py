@@ -221,13 +221,16 @@ def clean_name(name: str) -> str:
         )
     if mixes_scripts(name):
         raise InvalidInput(
-            "a word of the name has letters of more than one script, such as Latin and Cyrillic"
+            "a word of the name has letters of more than one script, such as Latin and Cyrillic; use one"
         )
     return name
 
 
 def check_lookalikes(session: Session, name: str) -> None:
-    """Raise `InvalidInput` if a name resembles that of a person or team; the database finds equal names."""
+    """Raise `InvalidInput` if a name looks like that of a person or team, but is not equal to it.
+
+    Equal names violate a unique constraint of the database instead.
+    """
     folded = fold_name(name)
     people = session.scalars(select(Person.name).where(Person.folded != folded)).all()
     teams = session.scalars(select(Team.name).where(Team.folded != folded)).all()

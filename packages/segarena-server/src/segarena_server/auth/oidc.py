@@ -125,7 +125,9 @@ class Provider:
         name = claims.get("name") or claims.get("preferred_username")
         subject = claims["sub"]
         if not isinstance(subject, str) or not 0 < len(subject) <= LONGEST_SUBJECT:
-            raise ProviderFault("the subject of its ID token is missing, empty or too long")
+            raise ProviderFault(
+                "the subject in the provider's ID token is missing, empty or too long"
+            )
         display_name = name if isinstance(name, str) else ""
         return ProviderIdentity(issuer=self._settings.issuer, subject=subject, name=display_name)
 
@@ -158,11 +160,11 @@ class Provider:
             )
             rules.validate(token.claims)
         except (JoseError, ValueError, TypeError) as error:
-            raise ProviderFault(f"its ID token is invalid: {error}") from error
+            raise ProviderFault(f"the provider's ID token is invalid: {error}") from error
         # Section 3.1.3.7: a token for several audiences must name this client as the authorized
         # party.
         if token.claims["aud"] not in (own, [own]) and token.claims.get("azp") != own:
-            raise ProviderFault("its ID token is also addressed to another client")
+            raise ProviderFault("the provider's ID token is also addressed to another client")
         return token.claims
 
     def _key_for(self, header: Mapping[str, Any]) -> KeySet:
@@ -196,12 +198,12 @@ class Provider:
             # OpenID Connect Discovery 1.0, section 4.3, requires the two to be identical.
             if configuration.get("issuer") != self._settings.issuer:
                 raise ProviderFault(
-                    "the issuer in its configuration differs from the one in the settings"
+                    "the issuer in the provider's configuration differs from the one in the settings"
                 )
             cached = self._configuration = _CachedDocument(configuration, now)
         endpoint = cached.content.get(name)
         if not isinstance(endpoint, str) or not is_safe(endpoint):
-            raise ProviderFault(f"its {name} is not an https address")
+            raise ProviderFault(f"the provider's {name} is not an https address")
         return endpoint
 
     def _request(

@@ -234,7 +234,7 @@ def _opened_phases(
     described: ChallengeDescription,
     progress: ProgressContext,
 ) -> list[PhaseSamples]:
-    """Open the samples of all phases if both kinds of phases exist and may not share samples."""
+    """Open the samples of all phases if practice and test phases may not share any; otherwise return []."""
     kinds = {phase.kind for phase in described.phases}
     if len(kinds) == 1 or described.practice_may_reveal_test:
         return []

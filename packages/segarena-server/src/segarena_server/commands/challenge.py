@@ -83,7 +83,8 @@ def new(
         str, typer.Option("--benchmark", "-b", help="As for `segarena run`.")
     ] = "clicks",
     dataset: Annotated[
-        str, typer.Option("--dataset", "-d", help="As for `segarena run`; hidden from others.")
+        str,
+        typer.Option("--dataset", "-d", help="As for `segarena run`; hidden from participants."),
     ] = "demo",
     title: Annotated[str, typer.Option(help="Title on pages; by default the name.")] = "",
     text: Annotated[
@@ -355,7 +356,7 @@ def rehearse(
 
 @app.command("organisers")
 def organisers(
-    name: Annotated[str, typer.Argument(help="Of the challenge.")],
+    name: Annotated[str, typer.Argument(help="Name of the challenge.")],
     add: Annotated[
         list[str] | None,
         typer.Option("--add", help="Account that may manage the challenge; repeat for several."),

@@ -60,7 +60,10 @@ class ExpectedMasks:
 
 
 def mask_faults(root: Path, expected: Sequence[ExpectedMasks]) -> list[str]:
-    """Return all errors in a folder of masks, one line each: missing or unexpected files, wrong sizes or contents."""
+    """Return the errors in a folder of masks, one line each: missing or unexpected files, wrong sizes or contents.
+
+    After `MAX_FAULTS` errors, a last line has the number of the others.
+    """
     root = _masks_root(root, expected)
     there = set(files_in(root))
     wanted = set[str]()

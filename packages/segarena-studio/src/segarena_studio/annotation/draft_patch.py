@@ -27,7 +27,7 @@ class ScenePatch(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_onl
         points: index and (x, y) of each changed or added point, by ascending index.
         regions: changed and added regions, whole.
         removed: ids of deleted regions.
-        order: ids of all regions, front to back; None if regions neither came nor moved.
+        order: ids of all regions, front to back; None if no region was added or moved.
         next_id: number of the next region.
         open: the outline that is still being drawn.
     """

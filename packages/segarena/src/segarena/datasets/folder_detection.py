@@ -91,7 +91,7 @@ def _image_and_mask_folders(folder: Path) -> DetectedDataset | None:
 
 
 def _masks_by_class(folder: Path) -> DetectedDataset | None:
-    """Recognize masks/CLASS/NAME.png of images/NAME.jpg; masks/NAME/OBJECT.png are not meant."""
+    """Detect masks/CLASS/NAME.png of images/NAME.jpg, but not masks/NAME/OBJECT.png, which `folder` reads."""
     if not (folder / "images").is_dir() or not (folder / "masks").is_dir():
         return None
     names = {path.stem for path in list_image_files(folder / "images")}
@@ -116,16 +116,6 @@ def _volume_folders(folder: Path) -> DetectedDataset | None:
 
 def _has_volumes(folder: Path) -> bool:
     return any(path.name.lower().endswith(_VOLUME_SUFFIXES) for path in folder.rglob("*"))
-
-
-def _davis_folders(folder: Path) -> DetectedDataset | None:
-    if not (folder / "JPEGImages/480p").is_dir() or not (folder / "Annotations/480p").is_dir():
-        return None
-    options = {"path": str(folder)}
-    if not (folder / "ImageSets").is_dir():
-        options["subset"] = "all"
-    layout = "videos of DAVIS in JPEGImages/480p/ with masks in Annotations/480p/"
-    return DetectedDataset(PluginSpec("davis", options), layout)
 
 
 def _frame_and_mask_folders(folder: Path) -> DetectedDataset | None:
@@ -190,7 +180,6 @@ DETECTORS: Sequence[Callable[[Path], DetectedDataset | None]] = (
     _masks_by_class,
     _image_and_mask_folders,
     _volume_folders,
-    _davis_folders,
     _frame_and_mask_folders,
     _cvat_file,
     _json_file,
@@ -203,7 +192,6 @@ KNOWN_LAYOUTS = (
     "images/ with masks/CLASS/ (one-shot)",
     "volumes in images/ with labels/ next to it",
     "frames/VIDEO/ with masks/VIDEO/",
-    "JPEGImages/480p/ with Annotations/480p/ (DAVIS)",
     "images with COCO instances (.json)",
     "with CVAT for images (.xml)",
     "with labelme's files (.json)",

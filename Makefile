@@ -43,13 +43,14 @@ contract: $(VENV)/.developed      ## lower folders never import higher ones
 # Coverage is of lines, by instructions that are taken out as soon as they have run: tracing doubles the time of the suite.
 # The table of coverage lies in build/, so that the last lines printed name what failed.
 # Each has one thread: those of several processes on two cores would wait for each other.
-# What failed is run once more, alone: among several processes a server or a browser may have waited too long for a busy
-# machine. The first list of failures stays in the output, and what fails twice fails.
+# The files of tests that failed are run once more, in one process: among several processes a server or a browser may have
+# waited too long for a busy machine. The first list of failures stays in the output, and what fails twice fails.
 PROCESSES ?= 3
+FAILED_FILES = import json; print(*sorted({name.split("::")[0] for name in json.load(open(".pytest_cache/v/cache/lastfailed"))}))
 define run_tests
 	mkdir -p build
 	$(1) -m slipcover --immediate --out build/coverage-$(2).txt -m pytest -n $(PROCESSES) --dist worksteal $(3) \
-	|| { test $$? = 1 && $(1) -m pytest --last-failed --last-failed-no-failures none $(3); }
+	|| { test $$? = 1 && $(1) -m pytest $$($(1) -c '$(FAILED_FILES)'); }
 	@tail -n 1 build/coverage-$(2).txt
 endef
 tests core-tests: export PYTHONDONTWRITEBYTECODE =

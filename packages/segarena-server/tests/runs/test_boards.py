@@ -326,7 +326,7 @@ def test_only_an_organiser_adds_a_control_to_a_board(served, scene, role, is_con
     )
 
 
-def test_of_runs_that_were_chosen_the_last_choice_counts(served):
+def test_of_runs_that_were_chosen_the_last_choice_counts(served, scene):
     phase = {
         "name": "chosen",
         "shows": "board",

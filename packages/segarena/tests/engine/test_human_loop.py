@@ -18,11 +18,15 @@ KEY = ["sample", "target", "user", "repeat", "round"]
 
 
 class Person(threading.Thread):
-    """Takes every seat and gives the prompts of a simulated user in the run `like`, as `name`."""
+    """Takes every seat and gives the prompts of a simulated user in the run `like`, as `name`.
 
-    def __init__(self, run, like, name="p1", most=1000):
+    With `others`, it keeps its first seat and waits until each of the others has one.
+    """
+
+    def __init__(self, run, like, name="p1", most=1000, others=None):
         super().__init__(daemon=True)
         self.seats, self.name_, self.most = Seats(run), name, most
+        self.others = others
         self.like = {
             tuple(row[:3]): row[3]
             for row in like.select("sample", "target", "round", "prompts").iter_rows()
@@ -45,6 +49,9 @@ class Person(threading.Thread):
             or not self.seats.claim(name, self.name_)
         ):
             return
+        if self.others is not None:
+            self.others.wait(timeout=60)
+            self.others = None
         prompts = self.like.get((told.sample, told.target, len(given) + 1))
         self.seats.give(
             name,
@@ -168,7 +175,8 @@ def test_several_people_share_a_run_and_who_says_that_all_is_well_ends_the_dialo
     people, simulated, tmp_path
 ):
     first = simulated.records().filter(round=1)
-    people(lambda run: [Person(run, first, "p1"), Person(run, first, "p2")])
+    both = threading.Barrier(2)
+    people(lambda run: [Person(run, first, name, others=both) for name in ("p1", "p2")])
     run = segarena.evaluate("clicks", users=["human"], repeats=2, out=tmp_path / "run", **RUN)
 
     assert run.records()["round"].max() == 1

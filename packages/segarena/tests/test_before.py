@@ -21,7 +21,13 @@ from segarena.reports.report_files import write_report
 BEFORE = Path(__file__).parent / "data" / "before"
 RUNS = ("clicks", "rclicks", "volumes", "videos", "oneshot", "session", "unfinished")
 WORDING = {"protocol", "Protocol", "Mode"}
-_NUMBERS = ("Seconds of a person", "Seconds, whole dialogue", "Dice at last")
+# Runs shorter than their benchmark have its last value after their own last round today.
+_NUMBERS = (
+    "Seconds of a person",
+    "Seconds, whole dialogue",
+    "Dice at last",
+    *("IoU@3", "BIoU@3", "Dice@3", "NSD@3", "J&F@3", "J@3", "F@3"),
+)
 ADDED = {"In words", *(f"{name}{end}" for name in _NUMBERS for end in ("", " low", " high"))}
 """Columns that today's tables have in addition."""
 """Columns that name the rules in words, which may change; the numbers beside them may not."""

@@ -69,7 +69,7 @@ def test_what_is_no_table_is_told(tmp_path):
     (tmp_path / "x.parquet").write_bytes(b"PAR1 no PAR1")
     with pytest.raises(InvalidInput, match="Parquet"):
         read_prompt_table(tmp_path / "x.parquet")
-    with pytest.raises(InvalidInput, match="no prompt table"):
+    with pytest.raises(InvalidInput, match="no such file"):
         read_prompt_table(tmp_path / "none.parquet")
 
 

@@ -39,9 +39,9 @@ def test_what_a_bench_switches_off_exists(benches):
 def test_runs_that_are_made_up_are_whole(benches, tmp_path, one_by_one):
     from run_folder import ROUNDS, write_run
 
-    folder = write_run(tmp_path / "run", 7, one_by_one=one_by_one)
+    folder = write_run(tmp_path / "run", 7, users=2, one_by_one=one_by_one)
     assert folder.pending() == []
-    assert folder.records().height == 7 * ROUNDS
+    assert folder.records().height == 7 * 2 * ROUNDS
 
 
 def test_the_same_photograph_is_the_same_work_under_each_name(benches, tmp_path):

@@ -135,3 +135,26 @@ def test_runs_under_different_rules_cannot_share_a_report(make_run, make_ramps, 
         RunConflict, match=f"benchmark {next(iter(changes.get('benchmark', changes)))} is"
     ):
         read_runs([first, other])
+
+
+@pytest.mark.parametrize("rounds_per_block", [1, 3, 10_000])
+def test_a_run_that_is_read_in_blocks_is_the_same(
+    make_run, make_dialogue, monkeypatch, rounds_per_block
+):
+    monkeypatch.setattr("segarena.reports.round_table._ROUNDS_PER_BLOCK", rounds_per_block)
+    values = {
+        ("photo-2", "b"): [0.1, 0.2, 0.3],
+        ("photo-2", "a"): [0.4],
+        ("photo-0", "a"): [0.5, 0.6],
+        ("photo-1", "a"): [0.7, 0.8],
+    }
+    dialogues = [make_dialogue(*key, "centre", ious) for key, ious in values.items()]
+    (run,) = read_runs([make_run(dialogues)], trust=True)
+    order = list(run.samples)
+    expected = sorted(values, key=lambda key: (order.index(key[0]), key[1]))
+    assert [(one.sample, one.target) for one in run.dialogues] == expected
+    for dialogue in run.dialogues:
+        ious = values[dialogue.sample, dialogue.target]
+        assert dialogue.values["iou"] == pytest.approx(ious)
+        assert len(dialogue.prompts) == dialogue.rounds == len(ious)
+    assert run.target_count("centre") == len(values)

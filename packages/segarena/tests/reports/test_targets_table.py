@@ -80,3 +80,18 @@ def test_a_long_table_is_data_with_its_first_rows_to_read(runs):
     assert data[1] == [["#a", HOSTILE], HOSTILE, [0.333333, "0.333", "best", "p = 0.500"]]
     assert data[-1] == ["last", "", [None, "–", ""]]
     assert len(data) == len(more)
+
+
+def test_a_limited_table_has_the_hardest_rows_and_names_the_file_with_the_others(runs):
+    whole = target_values_sheet(runs, page_of(runs).decides, {})
+    short = target_values_sheet(runs, page_of(runs).decides, {}, limit=2)
+    assert list(short.rows) == list(whole.rows)[:2]
+    assert len(whole.rows) == 3
+    assert "2 of 3 rows" in short.caption
+    assert "targets.csv" in short.caption
+    assert "rows" not in whole.caption
+
+
+def test_a_page_shows_a_limited_number_of_targets_and_the_file_all(runs, monkeypatch):
+    monkeypatch.setattr("segarena.reports.report.MAX_TARGET_ROWS", 1)
+    assert "1 of 3 rows" in report_html(page_of(runs))

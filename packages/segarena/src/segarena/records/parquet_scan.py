@@ -88,8 +88,11 @@ def scan_file(
     source: Path | bytes,
     file: Path,
     is_read: ColumnFilter,
+    samples: Sequence[str] | None = None,
 ) -> pl.DataFrame:
     """Scan the rows of a file from its path or bytes; `file` names it in errors.
+
+    With `samples`, rows about other samples are never in memory.
 
     Raises:
         StoreError: the file is not readable, or the type of a column differs from that in its
@@ -100,6 +103,8 @@ def scan_file(
         names = scan.collect_schema().names()
         if "sample" not in names:
             raise StoreError(f"{file} is damaged (it has no column of samples); {RETRY_HINT}")
+        if samples is not None:
+            scan = scan.filter(pl.col("sample").is_in(samples))
         frame = scan.select(filter(is_read, names)).collect()
     except FileNotFoundError:
         raise

@@ -177,9 +177,8 @@ class Pieces:
                 if not any(piece.first <= index < piece.stop for index in only):
                     del pieces[name]
             loose = [index for index in self._loose() if index in only]
-            rows = self._rows(table, pieces, loose, is_read)
             wanted = [self.samples[index] for index in only]
-            return rows.filter(pl.col("sample").is_in(wanted))
+            return self._rows(table, pieces, loose, is_read, wanted)
         except FileNotFoundError as error:
             # Another process may have compacted the file after the listing; a new listing finds the
             # piece.
@@ -196,12 +195,15 @@ class Pieces:
         pieces: Mapping[str, Piece],
         loose: Sequence[int],
         is_read: ColumnFilter,
+        wanted: Sequence[str] | None = None,
     ) -> pl.DataFrame:
+        """Return the rows of pieces and loose files; of pieces only those about the `wanted` samples, if given."""
         # (index of the first sample, rows) for pieces and for sequences of loose files.
         found: list[tuple[int, pl.DataFrame]] = []
         for name, piece in pieces.items():
             if table in piece.files:
-                found.append((piece.first, self._piece_rows(table, name, piece, is_read)))
+                rows = self._piece_rows(table, name, piece, is_read, wanted)
+                found.append((piece.first, rows))
         starts = sorted(first for first, _ in found)
         # A killed process may have left loose files of samples in a piece, whose rows would then
         # count twice.
@@ -240,6 +242,7 @@ class Pieces:
         name: str,
         piece: Piece,
         is_read: ColumnFilter,
+        wanted: Sequence[str] | None,
     ) -> pl.DataFrame:
         file = self._piece_file(table, name)
         source: Path | bytes = file
@@ -252,7 +255,7 @@ class Pieces:
                     f"{file} is damaged: its SHA-256 is not the one in {PIECES_LEDGER}; {RETRY_HINT}"
                 )
         self._verified.add(file)
-        rows = scan_file(table, source, file, is_read)
+        rows = scan_file(table, source, file, is_read, wanted)
         if not piece.without:
             return rows
         discarded = [self.samples[index] for index in piece.without]

@@ -16,7 +16,7 @@ from segarena.records.trust import HOW_TO_TRUST, rebuild_plugin, source_change
 from segarena.reports.chart_series import area_statistic, labelled_colours, run_column_names
 from segarena.reports.charts import colour_class
 from segarena.reports.hardest_targets import failed_dialogue_keys
-from segarena.reports.page_parts import Card, Gallery
+from segarena.reports.page_parts import Card, Gallery, target_text
 from segarena.reports.pages import Page
 from segarena.reports.pictures import DialoguePictures, RunDialogue
 from segarena.reports.recorded_run import Run
@@ -85,24 +85,14 @@ def make_gallery(
             size += sum(len(viewer) for viewer in card.viewers)
     targets = {key[:2] for key in every}
     shown_targets = {key[:2] for key in shown}
-    others: dict[int, str] = {}
-    for number, key in enumerate(every):
-        if key not in shown:
-            others[number] = _target_text(key)
     return Gallery(
         lead=drawn.lead(),
         cards=cards,
         count_note=f"{len(shown_targets)} of {count_text(len(targets), own.target_word)} are shown",
-        others=others,
+        every=every,
         shown=shown,
         notes=[note for note in dict.fromkeys(notes) if note],
     )
-
-
-def _target_text(key: DialogueId) -> str:
-    """Return "sample / target", or only the sample if it failed as a whole."""
-    sample, target, _, _ = key
-    return f"{sample} / {target}" if target else sample
 
 
 def open_run_dataset(run: Run) -> tuple[Dataset | None, str]:
@@ -193,7 +183,7 @@ def make_card(
     card = Card(
         anchor=anchor,
         name=own.name_of(named) if named is not None and is_named else "whole sample",
-        where=f"{_target_text(key)}{repeat}",
+        where=f"{target_text(key)}{repeat}",
         user=key[2],
         user_words=own.users_in_words.get(key[2], ""),
         viewers=viewers,

@@ -20,22 +20,33 @@ class RankedTarget:
     """A target with statistics over all runs, users and repeats.
 
     Attributes:
-        key: sample and target.
-        label: label of the target.
         score: mean AuC.
         best: highest metric value of any dialogue.
         solved: number of dialogues that reached the benchmark's highest threshold.
         dialogues: number of finished dialogues.
-        worst: id of the dialogue with the lowest final value.
+        worst_dialogue: the dialogue with the lowest final value.
     """
 
-    key: TargetKey
-    label: str
     score: float
     best: float
     solved: int
     dialogues: int
-    worst: DialogueId
+    worst_dialogue: DialogueRecord
+
+    @property
+    def key(self) -> TargetKey:
+        """Sample and target."""
+        return self.worst_dialogue.key[:2]
+
+    @property
+    def label(self) -> str:
+        """Label of the target."""
+        return self.worst_dialogue.label
+
+    @property
+    def worst(self) -> DialogueId:
+        """Id of the dialogue with the lowest final value."""
+        return self.worst_dialogue.key
 
 
 def ranked_targets(runs: Sequence[Run]) -> list[RankedTarget]:
@@ -51,7 +62,7 @@ def ranked_targets(runs: Sequence[Run]) -> list[RankedTarget]:
             scores.setdefault(key, []).append(value)
         for dialogue in run.finished():
             dialogues.setdefault((dialogue.sample, dialogue.target), []).append(dialogue)
-    ranked = [_rank(key, found, dialogues[key], metric, threshold) for key, found in scores.items()]
+    ranked = [_rank(found, dialogues[key], metric, threshold) for key, found in scores.items()]
     return sorted(ranked, key=lambda target: target.score)
 
 
@@ -84,7 +95,6 @@ def failed_dialogue_keys(runs: Sequence[Run]) -> list[DialogueId]:
 
 
 def _rank(
-    key: TargetKey,
     scores: Sequence[float],
     dialogues: Sequence[DialogueRecord],
     metric: str,
@@ -98,11 +108,9 @@ def _rank(
     worst, _ = min(curves, key=lambda curve: curve[1][-1])
     maxima = [max(values) for _, values in curves]
     return RankedTarget(
-        key=key,
-        label=dialogues[0].label,
         score=math.fsum(scores) / len(scores),
         best=max(maxima),
         solved=sum(maximum >= threshold for maximum in maxima),
         dialogues=len(curves),
-        worst=worst.key,
+        worst_dialogue=worst,
     )

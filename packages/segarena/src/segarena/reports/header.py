@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, TypeAlias
 
 from segarena.plugin_spec import PluginSpec
@@ -87,19 +88,20 @@ def _distinct(texts: Sequence[str]) -> list[str]:
 
 
 def _amount(own: Page) -> str:
-    targets: set[tuple[str, str, str]] = set()
-    samples: set[tuple[str, str]] = set()
-    planned: set[tuple[str, str]] = set()
-    for run in own.usual_runs:
-        planned.update((run.data, sample) for sample in run.samples)
-        for dialogue in run.finished():
-            targets.add((run.data, dialogue.sample, dialogue.target))
-            samples.add((run.data, dialogue.sample))
-    target_count = count_text(len(targets), own.target_word)
-    if len(samples) < len(planned):
+    targets = 0
+    samples = 0
+    planned = 0
+    for data in _distinct([run.data for run in own.usual_runs]):
+        runs = [run for run in own.usual_runs if run.data == data]
+        finished = list(chain.from_iterable(run.finished() for run in runs))
+        targets += len({(dialogue.sample, dialogue.target) for dialogue in finished})
+        samples += len({dialogue.sample for dialogue in finished})
+        planned += len(set(chain.from_iterable(run.samples for run in runs)))
+    target_count = count_text(targets, own.target_word)
+    if samples < planned:
         # The same count as in the verdict: samples with a finished dialogue.
-        return f"{target_count} in {len(samples)} of {count_text(len(planned), own.sample_word)}"
-    return f"{target_count} in {count_text(len(samples), own.sample_word)}"
+        return f"{target_count} in {samples} of {count_text(planned, own.sample_word)}"
+    return f"{target_count} in {count_text(samples, own.sample_word)}"
 
 
 def _rounds(own: Page) -> str:

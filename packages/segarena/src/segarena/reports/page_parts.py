@@ -71,6 +71,12 @@ class Card:
     user_words: str = ""
 
 
+def target_text(key: DialogueId) -> str:
+    """Return "sample / target", or only the sample if it failed as a whole."""
+    sample, target, _, _ = key
+    return f"{sample} / {target}" if target else sample
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gallery:
     """Dialogues with pictures.
@@ -79,7 +85,7 @@ class Gallery:
         lead: HTML above the cards that explains how to read them.
         cards: one card for each dialogue.
         count_note: text that states how many of all targets are shown.
-        others: names of the dialogues without a card, by their index among all dialogues.
+        every: all dialogues that the page can show, with and without a card.
         shown: anchor of the card of each shown dialogue.
         notes: one line for each item that could not be shown, with the reason.
     """
@@ -87,9 +93,18 @@ class Gallery:
     lead: str
     cards: Sequence[Card]
     count_note: str
-    others: Mapping[int, str] = field(default_factory=dict[int, str])
+    every: Sequence[DialogueId] = ()
     shown: Mapping[DialogueId, str] = field(default_factory=dict[DialogueId, str])
     notes: Sequence[str] = ()
+
+    @property
+    def others(self) -> Mapping[int, str]:
+        """Names of the dialogues without a card, by their index in `every`."""
+        names: dict[int, str] = {}
+        for index, key in enumerate(self.every):
+            if key not in self.shown:
+                names[index] = target_text(key)
+        return names
 
 
 Part: TypeAlias = Sheet | Figure | FigureRow | Note | Terms | Fold | Gallery | Html | None

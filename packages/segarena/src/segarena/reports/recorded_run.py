@@ -11,8 +11,7 @@ import shlex
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from itertools import chain, groupby
-from operator import attrgetter
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -206,6 +205,17 @@ class Run:
             targets.add((self.dataset, dialogue.sample, dialogue.target))
         return targets
 
+    def target_count(self, user: str) -> int:
+        """Return the number of targets with a finished dialogue of one user."""
+        # Dialogues about a target are neighbours, so no set of all targets is needed.
+        count = 0
+        previous: DialogueRecord | None = None
+        for dialogue in self.finished(user):
+            if previous is None or dialogue.key[:2] != previous.key[:2]:
+                count += 1
+            previous = dialogue
+        return count
+
     def finished(self, user: str | None = None) -> tuple[DialogueRecord, ...]:
         """Return the dialogues that did not fail, of one user or of all users."""
         return self._finished.get(user, ())
@@ -226,12 +236,22 @@ class Run:
         user: str,
     ) -> tuple[DialogueRecord, ...]:
         """Return one user's dialogues about one target by repeat, including failed ones."""
-        return self._by_target.get((sample, target, user), ())
+        found: list[DialogueRecord] = []
+        for index in range(self._first_of_sample.get(sample, 0), len(self.dialogues)):
+            dialogue = self.dialogues[index]
+            if dialogue.sample != sample:
+                break
+            if dialogue.target == target and dialogue.user == user:
+                found.append(dialogue)
+        return tuple(found)
 
     @cached_property
-    def _by_target(self) -> dict[tuple[str, str, str], tuple[DialogueRecord, ...]]:
-        key = attrgetter("sample", "target", "user")
-        return {names: tuple(group) for names, group in groupby(self.dialogues, key)}
+    def _first_of_sample(self) -> dict[str, int]:
+        """Index of the first dialogue about each sample."""
+        firsts: dict[str, int] = {}
+        for index, dialogue in enumerate(self.dialogues):
+            firsts.setdefault(dialogue.sample, index)
+        return firsts
 
     @cached_property
     def timings(self) -> pl.DataFrame:
@@ -385,13 +405,13 @@ def read_runs(
 
 
 def _read_run(folder: RunFolder, **attributes: Any) -> Run:
-    table = read_rounds(folder)
+    table, dialogue_rows = read_rounds(folder)
     pending = len(folder.pending())
     return Run(
         config=folder.config,
         is_complete=not pending,
         done=len(folder.samples) - pending,
-        dialogues=tuple(iterate_dialogues(table)),
+        dialogues=tuple(iterate_dialogues(table, dialogue_rows)),
         table=table,
         folder=folder,
         **attributes,

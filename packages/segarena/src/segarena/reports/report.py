@@ -61,6 +61,9 @@ MAX_OPEN_SUMMARY_RUNS = 24
 VIEWER_HINT = "Run segarena look RUN... with these run folders to view every dialogue at any zoom next to this report."
 """Note below the gallery of a report that is opened outside the viewer."""
 
+MAX_TARGET_ROWS = 5000
+"""Rows of the table of every target on the page; with more, a browser takes seconds to lay it out."""
+
 MAX_OPEN_COMPARED_RUNS = 5
 """With more runs, the differences to the first run are collapsed."""
 
@@ -208,11 +211,9 @@ def _summary_notes(own: Page) -> str:
     runs = own.whole_runs
     left_out = runs[0].left_out
     texts = [intervals_text(own.sample_word, own.target_word)]
-    samples: set[tuple[str, str]] = set()
-    for run in runs:
-        samples.update((run.data, dialogue.sample) for dialogue in run.finished())
-    if len(samples) < FEW_SAMPLES:
-        count = count_text(len(samples), own.sample_word)
+    few = _count_few_samples(runs)
+    if few is not None:
+        count = count_text(few, own.sample_word)
         texts.append(f"With only {count}, the intervals are rough.")
     if len(runs) > 1:
         has_several_users = len(user_names(runs)) > 1
@@ -221,6 +222,17 @@ def _summary_notes(own: Page) -> str:
     if left_out:
         texts.append(f"Omitted because the runs have too few rounds: {', '.join(left_out)}.")
     return " ".join(texts)
+
+
+def _count_few_samples(runs: Sequence[Run]) -> int | None:
+    """Return the number of samples with a finished dialogue; None if they are many."""
+    samples: set[tuple[str, str]] = set()
+    for run in runs:
+        for dialogue in run.finished():
+            samples.add((run.data, dialogue.sample))
+            if len(samples) >= FEW_SAMPLES:
+                return None
+    return len(samples)
 
 
 def _ranks(own: Page) -> list[Part]:
@@ -276,7 +288,9 @@ def _targets(own: Page, shown: Mapping[DialogueId, str]) -> list[Part]:
     runs = own.usual_runs
     if own.decides is None:
         return []
-    sheet = target_values_sheet(runs, own.decides, shown, target=own.target_word)
+    sheet = target_values_sheet(
+        runs, own.decides, shown, target=own.target_word, limit=MAX_TARGET_ROWS
+    )
     if not sheet.rows:
         return []
     sheet = without_empty(_without_user(sheet, runs))

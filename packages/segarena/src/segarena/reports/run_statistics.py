@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
@@ -100,38 +99,74 @@ def target_values(
 
     Failed dialogues, and dialogues with an undefined metric value in some round, are excluded.
     """
-    cache_key = ("values", user, _without_label(statistic))
-    return _cached(run, cache_key, lambda: _target_values(run, user, statistic))
+    keys, values = _values_by_target(run, user, statistic)
+    return dict(zip(keys, values.tolist(), strict=True))
 
 
-def _target_values(
+def _values_by_target(
     run: Run,
     user: str,
     statistic: Statistic,
-) -> dict[TargetKey, float]:
+) -> tuple[Sequence[TargetKey], NDArray[np.float64]]:
+    """Return targets and their values like `target_values`, cached per run.
+
+    The cache holds arrays, because dictionaries of all statistics of a large run need most of its
+    report's memory.
+    """
+    cache_key = ("values", user, _without_label(statistic))
+    return _cached(run, cache_key, lambda: _compute_values(run, user, statistic))
+
+
+def _compute_values(
+    run: Run,
+    user: str,
+    statistic: Statistic,
+) -> tuple[Sequence[TargetKey], NDArray[np.float64]]:
     dialogues, curves = _curves(run, user, statistic.metric)
     if not dialogues:
-        return {}
-    values = statistic_values(statistic, curves, run.config.benchmark.options).tolist()
-    cache_key = ("keys", user, statistic.metric)
-    keys = _cached(run, cache_key, lambda: [dialogue.key[:2] for dialogue in dialogues])
-    single = dict(zip(keys, values, strict=True))
-    has_repeats = len(single) < len(keys)
-    # The common case, for which grouping would only cost time.
-    if not has_repeats:
-        return single
-    groups: defaultdict[TargetKey, list[float]] = defaultdict(list)
-    for key, value in zip(keys, values, strict=True):
-        groups[key].append(value)
-    return _group_means(groups)
+        return (), np.empty(0)
+    values = statistic_values(statistic, curves, run.config.benchmark.options)
+    cache_key = ("targets", user, statistic.metric)
+    targets = _cached(run, cache_key, lambda: _DialogueTargets.of(dialogues))
+    if targets.groups is None:
+        return targets.keys, values
+    values_of_target: list[list[float]] = [[] for _ in targets.keys]
+    for index, value in zip(targets.groups, values.tolist(), strict=True):
+        values_of_target[index].append(value)
+    return targets.keys, np.array([_mean(found) for found in values_of_target])
+
+
+@dataclass(frozen=True, slots=True)
+class _DialogueTargets:
+    """The targets of some dialogues.
+
+    Attributes:
+        keys: the distinct targets, in order of first appearance.
+        groups: index in `keys` for each dialogue; None if each dialogue has its own target.
+    """
+
+    keys: Sequence[TargetKey]
+    groups: Sequence[int] | None
+
+    @classmethod
+    def of(cls, dialogues: Sequence[DialogueRecord]) -> _DialogueTargets:
+        """Group dialogues by target."""
+        indices: dict[TargetKey, int] = {}
+        groups: list[int] = []
+        for dialogue in dialogues:
+            key = (dialogue.sample, dialogue.target)
+            groups.append(indices.setdefault(key, len(indices)))
+        has_repeats = len(indices) < len(groups)
+        return cls(tuple(indices), groups if has_repeats else None)
 
 
 def _group_means(groups: Mapping[TargetKey, Sequence[float]]) -> dict[TargetKey, float]:
-    means: dict[TargetKey, float] = {}
-    for key, values in groups.items():
-        # `fsum` is exact, so the result does not depend on the order of repeats.
-        means[key] = math.fsum(values) / len(values)
-    return means
+    return {key: _mean(values) for key, values in groups.items()}
+
+
+def _mean(values: Sequence[float]) -> float:
+    # `fsum` is exact, so the result does not depend on the order of repeats.
+    return math.fsum(values) / len(values)
 
 
 def _without_label(statistic: Statistic) -> Statistic:
@@ -150,9 +185,12 @@ def _curves(
 
 def mean_over_users(run: Run, statistic: Statistic) -> dict[TargetKey, float]:
     """Return `statistic` for each target, averaged over the users with a finished dialogue."""
+    values_of_users = [target_values(run, user, statistic) for user in run.users]
+    if len(values_of_users) == 1:
+        return dict(values_of_users[0])
     groups: dict[TargetKey, list[float]] = {}
-    for user in run.users:
-        for key, value in target_values(run, user, statistic).items():
+    for values in values_of_users:
+        for key, value in values.items():
             groups.setdefault(key, []).append(value)
     return _group_means(groups)
 
@@ -172,12 +210,12 @@ def _statistic_mean(
     user: str,
     statistic: Statistic,
 ) -> Interval:
-    values = target_values(run, user, statistic)
+    keys, values = _values_by_target(run, user, statistic)
     # The cache key does not contain the statistic, because all statistics of a metric are defined
     # on the same targets.
     cache_key = ("clusters", user, statistic.metric)
-    clusters = _cached(run, cache_key, lambda: image_clusters(list(values)))
-    return bootstrap_mean(list(values.values()), clusters)
+    clusters = _cached(run, cache_key, lambda: image_clusters(keys))
+    return bootstrap_mean(values, clusters)
 
 
 def mean_over_targets(values: Mapping[TargetKey, float]) -> Interval:
@@ -330,7 +368,7 @@ def _summary_row(
         label=run.label,
         user=user,
         cells=cells,
-        targets=len(run.targets(user)),
+        targets=run.target_count(user),
         dialogues=len(run.finished(user)),
         failures=failed_with.count(user) + failed_with.count(""),
     )

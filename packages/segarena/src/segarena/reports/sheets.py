@@ -33,7 +33,7 @@ class Sheet:
     name: str
     caption: str
     head: tuple[str | Column, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: Sequence[tuple[Cell, ...]]
     notes: tuple[str, ...] = field(default=())
     muted: frozenset[int] = frozenset()
 

@@ -54,6 +54,49 @@ class Moment:
             raise InvalidInput(f"a moment: {error}") from error
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outage:
+    """A period in which no server was running.
+
+    Attributes:
+        began: last sign of life of a server.
+        ended: start of the next server.
+    """
+
+    began: Moment
+    ended: Moment
+
+    @property
+    def seconds(self) -> float:
+        """Length of the outage."""
+        return self.overlap_s(self.began, self.ended)
+
+    def overlap_s(self, first: Moment, last: Moment) -> float:
+        """Return how many seconds between two moments belong to the outage; never negative."""
+        moments = (self.began, self.ended, first, last)
+        is_one_boot = bool(first.boot) and len({moment.boot for moment in moments}) == 1
+        began, ended, from_s, to_s = (
+            moment.boot_s if is_one_boot else moment.utc_s for moment in moments
+        )
+        return max(0.0, min(ended, to_s) - max(began, from_s))
+
+    def plain(self) -> dict[str, Any]:
+        """Return the outage as a JSON object."""
+        return asdict(self)
+
+    @classmethod
+    def of(cls, plain: Any) -> Outage:
+        """Parse the outage from a JSON object.
+
+        Raises:
+            InvalidInput: the object is not a valid outage.
+        """
+        try:
+            return msgspec.convert(plain, cls)
+        except msgspec.ValidationError as error:
+            raise InvalidInput(f"an outage: {error}") from error
+
+
 def _boot() -> str:
     """Return an identifier of the current boot and time namespace, or "" if the system has none."""
     try:

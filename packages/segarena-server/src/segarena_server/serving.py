@@ -26,6 +26,7 @@ from segarena_server.db.schema import bring_up_to_date
 from segarena_server.extensions.job_kinds import job_kinds
 from segarena_server.http.connections import IdleConnections, LimitedProtocol
 from segarena_server.mail.smtp import MailSender
+from segarena_server.outages import OutageRecorder
 from segarena_server.settings import Settings
 from segarena_server.site import Site
 from segarena_server.storage.data_folder import DataFolder
@@ -191,15 +192,19 @@ class SiteServer:
         self.site.hurry = worker_pool.hurry
         self.site.is_draining = lambda: self._server.is_draining
         mail_sender = MailSender(self.site)
+        outage_recorder = OutageRecorder(self.site)
         worker_pool.start()
         mail_sender.start()
         try:
+            # Last, because the time until the server listens is part of the outage.
+            outage_recorder.start()
             # With several threads, matrix products of boards wait for each other on a busy machine, and depend on the
             # number of processors in their last bits.
             with threadpool_limits(1, user_api="blas"):
                 asyncio.run(self._serve(on_start))
         # Workers stop after the last response: open requests may still wait for their evaluations.
         finally:
+            outage_recorder.stop()
             mail_sender.stop()
             worker_pool.stop()
             for end in self.site.at_end:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, TypeVar
 
-from segarena_server.clock import Moment
+from segarena_server.clock import Moment, Outage
 from segarena_server.db.database import Database
 from segarena_server.db.orm_models import TurnKey
 from segarena_server.limits.login_throttle import AttemptLimiter, SignInThrottle
@@ -38,6 +38,7 @@ class Site:
         sign_ins: throttle of wrong passwords, shared by all servers.
         news: wakes requests that wait for an evaluation.
         sent: departure times of responses that are not in the table yet.
+        outages: periods without a running server, as known when this process started.
         hurry: called when a new job is waiting.
         counted: metrics of the requests so far.
         held: leases that this process holds.
@@ -58,6 +59,7 @@ class Site:
     sign_ins: SignInThrottle = field(init=False)
     news: Notifier = field(default_factory=Notifier)
     sent: dict[TurnKey, Moment] = field(default_factory=dict[TurnKey, Moment])
+    outages: tuple[Outage, ...] = ()
     hurry: Callable[[], object] = field(default=lambda: None)
     counted: RequestMetrics = field(default_factory=RequestMetrics)
     held: set[str] = field(default_factory=set[str])

@@ -12,7 +12,7 @@ from segarena_server.challenges.time_charge import (
     charge,
     clock_start,
 )
-from segarena_server.clock import Moment
+from segarena_server.clock import Moment, Outage
 
 SENT = Moment(boot="a", boot_s=1000.0, utc_s=1.8e9)
 
@@ -52,6 +52,39 @@ def test_a_machine_that_is_started_again_goes_by_the_time_of_day_and_says_so():
     assert charge(SENT, after(8.0, boot="b", jump_s=-3600.0)) == TimeCharge(
         seconds=0.0, is_sure=False
     )
+
+
+@pytest.mark.parametrize(
+    ("began_s", "ended_s", "charged_s"),
+    [(2.0, 6.0, 4.0), (-9.0, 3.0, 5.0), (5.0, 99.0, 5.0), (-1.0, 9.0, 0.0)],
+)
+def test_seconds_of_an_outage_are_not_charged_and_make_the_rest_unsure(began_s, ended_s, charged_s):
+    outage = Outage(began=after(began_s), ended=after(ended_s))
+    charged = charge(SENT, after(8.0), outages=[outage])
+    assert charged == TimeCharge(seconds=charged_s, is_sure=False)
+
+
+@pytest.mark.parametrize(("began_s", "ended_s"), [(-9.0, -1.0), (8.0, 9.0)])
+def test_an_outage_before_the_prompts_or_after_the_answer_changes_nothing(began_s, ended_s):
+    outage = Outage(began=after(began_s), ended=after(ended_s))
+    assert charge(SENT, after(8.0), outages=[outage]) == TimeCharge(seconds=8.0)
+
+
+def test_two_outages_are_both_subtracted():
+    outages = [Outage(began=after(at), ended=after(at + 1.5)) for at in (1.0, 5.0)]
+    assert charge(SENT, after(8.0), outages=outages).seconds == 5.0
+
+
+def test_a_clock_that_is_set_during_an_outage_changes_nothing():
+    outage = Outage(began=after(2.0), ended=after(6.0, jump_s=3600.0))
+    assert charge(SENT, after(8.0, jump_s=3600.0), outages=[outage]).seconds == 4.0
+
+
+def test_an_outage_with_a_restart_of_the_machine_goes_by_the_time_of_day():
+    outage = Outage(began=after(2.0), ended=after(6.0, boot="b"))
+    charged = charge(SENT, after(8.0, boot="b"), outages=[outage])
+    assert charged == TimeCharge(seconds=4.0, is_sure=False)
+    assert Outage.of(outage.plain()) == outage
 
 
 def test_machines_that_cannot_say_when_they_started_are_not_taken_for_one():

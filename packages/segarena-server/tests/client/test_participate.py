@@ -17,6 +17,7 @@ from segarena.client.participation import read_participation
 from segarena.errors import (
     InvalidInput,
     PluginInvalid,
+    PredictionInvalid,
     RemoteError,
     RunConflict,
     StoreError,
@@ -431,6 +432,71 @@ def test_a_segmenter_with_an_error_uses_up_no_samples_of_a_test(tmp_path, segmen
         assert not arena.runs
         run(server, tmp_path / "run")
     assert len(arena.runs) == 1
+
+
+def test_a_trial_can_be_skipped(tmp_path):
+    arena = Arena("clicks(rounds=1)", "sample-squares(count=2)", 2)
+    with serving(arena) as server:
+        folder = run(server, tmp_path / "run", OneMask(), skip_trial=True)
+    assert len(arena.runs) == 1
+    assert len(folder.failed()) == 2
+
+
+def test_the_command_skips_a_trial_only_at_a_challenge(tmp_path):
+    command = ["run", "clicks", "-s", "watershed", "--skip-trial", "--out", str(tmp_path / "run")]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 2
+    assert "only a run at a challenge" in result.output
+    assert not (tmp_path / "run").exists()
+
+
+def answer_with_nothing(session):
+    while session.next() is not None:
+        session.submit(np.zeros(session.sample.shape, bool))
+
+
+def test_a_script_that_requests_a_trial_answers_a_synthetic_sample_first(tmp_path):
+    arena = Arena("clicks(rounds=1)", "sample-squares(count=2)", 2)
+    with serving(arena) as server:
+        url = f"{server}/challenges/spring"
+        script = segarena.sessions(challenge=url, out=tmp_path / "run", trial=True)
+        trial = next(script)
+        dialogue = trial.next()
+        assert trial.sample.shape == (240, 320)
+        assert [len(prompts) for prompts in dialogue.rounds] == [1]
+        with pytest.raises(PredictionInvalid, match=r"uses up no samples"):
+            trial.submit(np.zeros((3, 4), bool))
+        assert not arena.runs
+        answer_with_nothing(trial)
+        assert trial.answered == 1
+        assert not arena.runs
+        answered = 0
+        for session in script:
+            answer_with_nothing(session)
+            answered += 1
+    assert answered == 2
+    assert len(arena.runs) == 1
+    records = segarena.RunFolder.open(tmp_path / "run").records()
+    assert "trial" not in records["user"].to_list()
+
+
+def test_a_script_that_leaves_its_trial_uses_up_no_samples(tmp_path):
+    arena = Arena("clicks(rounds=1)", "sample-squares(count=2)", 2)
+    with serving(arena) as server:
+        url = f"{server}/challenges/spring"
+        with pytest.raises(PredictionInvalid, match="expected an answer about the synthetic image"):
+            list(segarena.sessions(challenge=url, out=tmp_path / "run", trial=True))
+        assert not arena.runs
+        without = segarena.sessions(challenge=url, out=tmp_path / "run")
+        assert next(without).sample.shape != (240, 320)
+
+
+def test_a_practice_phase_has_no_trial(tmp_path):
+    arena = Arena("clicks(rounds=1)", "sample-squares(count=2)", 2, **PRACTICE)
+    with serving(arena) as server:
+        url = f"{server}/challenges/spring"
+        script = segarena.sessions(challenge=url, out=tmp_path / "run", trial=True)
+        assert next(script).user_name != "trial"
 
 
 class BadCandidates:

@@ -1,5 +1,7 @@
 """Editor API: drafts, checks, finishing, comments, and permissions."""
 
+import threading
+
 import pytest
 from annotation_fixtures import (
     EditorClient,
@@ -216,7 +218,9 @@ def test_a_save_takes_a_bounded_number_of_statements(served, people, task):
     engine = served.site.database.engine
 
     def note(connection, cursor, statement, *_):
-        counted.append(statement)
+        # Other threads, such as the one that stores signs of life, use the database too.
+        if threading.current_thread().name.startswith("AnyIO"):
+            counted.append(statement)
 
     for number in range(40):
         people["Anna"].ask("PUT", f"{task}/draft", save_of(number))

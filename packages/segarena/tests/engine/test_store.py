@@ -6,10 +6,15 @@ import pytest
 
 from segarena import RunFolder
 from segarena.engine import run_change
+from segarena.engine.run_integrity import check_run
 from segarena.errors import RunMissing, StoreError
 
 
-def test_a_full_disk_is_one_clear_line_and_loses_nothing(small_run, tmp_path, monkeypatch):
+@pytest.fixture
+def interrupted_run(small_run, tmp_path):
+    """Run until the disk is full, in the middle of the third sample."""
+    # Another run first, because the first one in a process also writes its list of plug-ins.
+    small_run(out=tmp_path / "other")
     written = []
 
     def full(descriptor):
@@ -17,16 +22,47 @@ def test_a_full_disk_is_one_clear_line_and_loses_nothing(small_run, tmp_path, mo
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         written.append(descriptor)
 
-    monkeypatch.setattr(os, "fsync", full)
+    def run():
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(os, "fsync", full)
+            small_run()
+
+    return run
+
+
+def test_a_full_disk_is_one_clear_line_and_loses_nothing(small_run, tmp_path, interrupted_run):
     with pytest.raises(
         StoreError, match=r"the disk is full\. Free disk space .* finished work is kept"
     ):
-        small_run()
-    monkeypatch.undo()
+        interrupted_run()
     folder = RunFolder.open(tmp_path / "run")
     kept = folder.records()["sample"].unique(maintain_order=True).to_list()
     assert kept == ["square-0", "square-1"]
     assert small_run().is_complete
+
+
+def test_a_sample_whose_masks_were_deleted_is_run_again(small_run, tmp_path, interrupted_run):
+    with pytest.raises(StoreError):
+        interrupted_run()
+    file = tmp_path / "run" / "masks" / "000000.parquet"
+    file.unlink()
+    assert [finding.message for finding in check_run(tmp_path / "run") if finding.is_error]
+    folder = small_run()
+    assert folder.is_complete
+    assert folder.masks()["sample"].unique(maintain_order=True).to_list() == list(folder.samples)
+
+
+@pytest.mark.parametrize("table", ["masks", "timings"])
+def test_a_file_that_disappears_before_compaction_is_one_clear_line(make_run, make_ramps, table):
+    folder = RunFolder.open(make_run(make_ramps()))
+    with folder.lock():
+        file = next((folder.path / table).glob("*.parquet"))
+        file.unlink()
+        with pytest.raises(StoreError, match=rf"{file.name} is missing; repeat the command"):
+            folder.gather()
+    assert len(folder.pending()) == 0
+    with folder.lock():
+        assert len(folder.pending()) == 1
 
 
 def test_a_folder_that_cannot_be_written_is_one_clear_line(small_run, tmp_path):

@@ -59,6 +59,7 @@ def held(tmp_path):
             ledger.close()
         opened.append(Ledger(tmp_path / PIECES_LEDGER, {"pieces": 1}, sync_s=0.0))
         pieces = WritablePieces(tmp_path, SAMPLES, opened[-1])
+        pieces.clear_incomplete()
         pieces.heal()
         return pieces
 
@@ -190,6 +191,7 @@ def test_killed_at_any_step_nothing_is_lost_or_there_twice(held, tmp_path, monke
         work(held())
         assert held().read("records").equals(expected)
         assert not list(tmp_path.glob("*/*.part"))
+        assert names(tmp_path, "timings") == names(tmp_path, "masks") == names(tmp_path)
     assert 20 < first < 199
 
 
@@ -209,6 +211,31 @@ def test_a_damaged_or_lost_piece_is_named_and_its_samples_are_done_again(held, t
         Pieces(tmp_path, SAMPLES).read("masks")
     assert not any(held().done())
     assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("table", ["masks", "timings"])
+def test_a_sample_that_lacks_a_file_is_named_and_done_again(held, tmp_path, table):
+    pieces = held()
+    for index in (0, 1, 9):
+        pieces.write(index, sample_files(frames(index)))
+    lost = tmp_path / table / "000001.parquet"
+    lost.unlink()
+    assert pieces.damaged() == ({lost: "it is missing"}, 0)
+    pieces = held()
+    assert [index for index, is_done in enumerate(pieces.done()) if is_done] == [0, 9]
+    for index in range(1, 9):
+        pieces.write(index, sample_files(frames(index)))
+    pieces.gather_all()
+    assert samples_of(pieces, table) == list(SAMPLES)
+
+
+def test_loose_files_without_records_are_removed(held, tmp_path):
+    pieces = held()
+    for index in (0, 1):
+        pieces.write(index, sample_files(frames(index)))
+    (tmp_path / "records" / "000001.parquet").unlink()
+    held()
+    assert names(tmp_path, "masks") == names(tmp_path, "timings") == ["000000.parquet"]
 
 
 def test_an_unfinished_run_is_not_joined(held):

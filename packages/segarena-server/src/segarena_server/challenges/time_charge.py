@@ -8,9 +8,10 @@ marked as unsure.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from segarena_server.clock import Moment
+from segarena_server.clock import Moment, Outage
 
 TIME_RULE = (
     "Time is measured by the server's clock, from the last byte of the prompts that are sent to the first byte of the "
@@ -19,7 +20,8 @@ TIME_RULE = (
     "sent first. Work on a sample before you request its first prompts is not charged. In a "
     "batch each dialogue whose prompts wait for an answer is charged the same share. A pause on "
     "your side, a slow network and a lost connection count as your time: pages show them "
-    "separately, by the measured round trip and your own clock, but they are not subtracted."
+    "separately, by the measured round trip and your own clock, but they are not subtracted. "
+    "Seconds in which no server was running are not charged."
 )
 """Text of the rule as shown to participants."""
 
@@ -41,8 +43,8 @@ class TimeCharge:
 
     Attributes:
         seconds: charged seconds, never negative.
-        is_sure: whether a single clock that nobody can set measured it; otherwise it is a difference of system times,
-            which may have been changed in between.
+        is_sure: whether a single clock that nobody can set measured it, without an outage; otherwise it is a difference
+            of system times, which may have been changed in between, or lacks the seconds of an outage.
     """
 
     seconds: float
@@ -87,6 +89,7 @@ def charge(
     last: Moment | None = None,
     *,
     committed: bool = True,
+    outages: Iterable[Outage] = (),
 ) -> TimeCharge:
     """Return the time charged between prompts and answer.
 
@@ -96,11 +99,14 @@ def charge(
         last: when its last byte arrived; required for an uncommitted answer.
         committed: whether the digest of the answer arrived before it, and matches. Otherwise a participant could send
             the first byte at once and think while sending the rest, so the last byte counts.
+        outages: periods without a running server, which are not charged. The charge is then unsure, because nobody
+            knows how much of such a period the participant worked.
     """
     arrived = first if committed or last is None else last
-    if sent.boot and sent.boot == arrived.boot:
-        return TimeCharge(seconds=max(0.0, arrived.boot_s - sent.boot_s))
-    return TimeCharge(seconds=max(0.0, arrived.utc_s - sent.utc_s), is_sure=False)
+    is_sure = bool(sent.boot) and sent.boot == arrived.boot
+    seconds = arrived.boot_s - sent.boot_s if is_sure else arrived.utc_s - sent.utc_s
+    down_s = sum(outage.overlap_s(sent, arrived) for outage in outages)
+    return TimeCharge(seconds=max(0.0, seconds - down_s), is_sure=is_sure and down_s == 0)
 
 
 def reply_delay_s(taken_s: float) -> float:

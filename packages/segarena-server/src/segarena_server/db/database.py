@@ -243,7 +243,11 @@ def _connect_postgresql(
     try:
         return dialect.loaded_dbapi.Connection(*arguments, **remaining, sock=connection)
     except BaseException:
-        connection.close()
+        # `close` would leave the descriptor open as long as pg8000's file object refers to the
+        # socket, which since Python 3.12 may be until garbage collection.
+        descriptor = connection.detach()
+        if descriptor != -1:
+            socket.close(descriptor)
         raise
 
 

@@ -418,7 +418,7 @@ class Turn(LeaseColumns, OrmModel):
     spent_s: Mapped[float] = mapped_column(Float, default=0.0)
     """Seconds charged for the run's earlier turns."""
     is_sure: Mapped[bool] = mapped_column(default=True)
-    """Whether a single clock measured the charged time; see `segarena_server.challenges.time_charge`."""
+    """Whether a single clock measured the charge, without an outage; see `segarena_server.challenges.time_charge`."""
 
 
 class Job(LeaseColumns, OrmModel):
@@ -448,7 +448,7 @@ class Job(LeaseColumns, OrmModel):
 
 
 class SharedValue(OrmModel):
-    """A named value that all servers of a database share; see `segarena_server.serving`."""
+    """A named value that all servers of a database share; see `segarena_server.serving` and `.outages`."""
 
     __tablename__ = "shared"
 

@@ -134,7 +134,13 @@ def _charge(
     if previous is None:
         return TimeCharge(seconds=0.0)
     sent = _sent_at(site, previous)
-    return charge(sent, incoming.first, incoming.last, committed=incoming.is_committed)
+    return charge(
+        sent,
+        incoming.first,
+        incoming.last,
+        committed=incoming.is_committed,
+        outages=site.outages,
+    )
 
 
 def _find_evaluated(site: Site, key: TurnKey) -> tuple[Turn, float] | None:

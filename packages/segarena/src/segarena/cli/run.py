@@ -28,6 +28,14 @@ def run(
             help="Take part in a challenge; see `segarena login`.",
         ),
     ] = None,
+    skip_trial: Annotated[
+        bool,
+        typer.Option(
+            "--skip-trial",
+            help="With --challenge: begin a test run without an answer about a synthetic sample.",
+            rich_help_panel=RARE,
+        ),
+    ] = False,
     retry_failed: Annotated[
         bool,
         typer.Option(
@@ -136,31 +144,47 @@ def run(
         options["isolate"] = True
     if keep_rounds is not None:
         options["keep_rounds"] = tuple(range(1, keep_rounds + 1))
+    if challenge is None:
+        if skip_trial:
+            raise typer.BadParameter(
+                "only a run at a challenge begins with a trial; omit this option",
+                param_hint="--skip-trial",
+            )
+        failures = run_locally(people, browser, {**options, "pdb": pdb})
+    else:
+        _check_for_challenge(options, isolate=isolate, pdb=pdb, people=people)
+        failures = participate(challenge, {**options, "skip_trial": skip_trial})
+    if failures:
+        raise typer.Exit(FAILURES)
+
+
+def _check_for_challenge(
+    options: dict[str, Any],
+    *,
+    isolate: bool,
+    pdb: bool,
+    people: Path | None,
+) -> None:
+    """Raise `BadParameter` for an option that a run at a challenge does not use."""
     for option, flag in (("name", "--name"), ("note", "--note"), ("tags", "--tag")):
-        if challenge is not None and options.get(option):
+        if options.get(option):
             raise typer.BadParameter(
                 "a challenge does not use this option; omit it", param_hint=flag
             )
-    if challenge is not None and isolate:
+    if isolate:
         raise typer.BadParameter(
             "a challenge keeps the truth on its server; omit this option", param_hint="--isolate"
         )
-    if challenge is not None and pdb:
+    if pdb:
         raise typer.BadParameter(
             "debug on local data first; a challenge does not wait for a debugger",
             param_hint="--pdb",
         )
-    if challenge is not None and people is not None:
+    if people is not None:
         raise typer.BadParameter(
             "a challenge is not used with people; omit one of the two options",
             param_hint="--people",
         )
-    if challenge is not None:
-        failures = participate(challenge, options)
-    else:
-        failures = run_locally(people, browser, {**options, "pdb": pdb})
-    if failures:
-        raise typer.Exit(FAILURES)
 
 
 def run_locally(

@@ -48,6 +48,7 @@ class ChallengeDataset:
         overwrite: whether to replace another run in `folder`.
         is_together: whether all dialogues about a sample run concurrently.
         uses_up_samples: whether later runs about the same samples are not ranked, as in a test phase.
+        skips_trial: whether such a run begins without an answer about a synthetic sample.
     """
 
     server: Server
@@ -61,6 +62,7 @@ class ChallengeDataset:
     overwrite: bool = False
     is_together: bool = True
     uses_up_samples: bool = False
+    skips_trial: bool = False
     name: str = field(init=False)
     beside: ClassVar[frozenset[str]] = CLIENT_FILES
 
@@ -76,7 +78,9 @@ class ChallengeDataset:
     @property
     def needs_trial(self) -> bool:
         """Whether the segmenter must answer about a synthetic sample first, because the run would use up samples."""
-        return self.uses_up_samples and read_participation(self.folder) is None
+        if self.skips_trial or not self.uses_up_samples:
+            return False
+        return read_participation(self.folder) is None
 
     @cached_property
     def participation(self) -> Participation:

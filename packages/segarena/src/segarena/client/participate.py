@@ -26,6 +26,7 @@ from segarena.engine import evaluate as engine
 from segarena.engine import participant
 from segarena.engine.session_protocol import SessionLike
 from segarena.engine.store import RunFolder
+from segarena.engine.trial_answer import trial_sessions
 from segarena.errors import InvalidInput, RemoteError, RunConflict, WorkError, WorkStopped
 from segarena.options import options_of
 from segarena.plugin_spec import Plugin, PluginSpec
@@ -82,6 +83,7 @@ def evaluate(
     patience_s: float = PATIENCE_S,
     on_trouble: Callable[[str], None] | None = None,
     on_notice: Callable[[str], None] | None = None,
+    skip_trial: bool = False,
     **options: Any,
 ) -> RunFolder:
     """Evaluate `segmenter` at a challenge and return the run without hidden scores; a second call resumes.
@@ -96,6 +98,7 @@ def evaluate(
         patience_s: how long to retry an unreachable server.
         on_trouble: called with one line when the server is unreachable and retries begin.
         on_notice: called with one line before the start of a run that will not be ranked.
+        skip_trial: start a run in a test phase without the segmenter's answer about a synthetic sample.
         options: other options of `segarena.evaluate` that the organiser does not set.
 
     Raises:
@@ -123,7 +126,7 @@ def evaluate(
             folder = engine.evaluate(
                 joined.benchmark,
                 segmenter=segmenter,
-                dataset=joined.samples,
+                dataset=replace(joined.samples, skips_trial=skip_trial),
                 out=joined.folder,
                 overwrite=overwrite,
                 **options,
@@ -151,9 +154,14 @@ def sessions(
     overwrite: bool = False,
     token: str | None = None,
     patience_s: float = PATIENCE_S,
+    trial: bool = False,
     **options: Any,
 ) -> Iterator[SessionLike]:
-    """Yield the sessions of a challenge run one after the other, like `segarena.sessions`; see `evaluate`."""
+    """Yield the sessions of a challenge run one after the other, like `segarena.sessions`; see `evaluate`.
+
+    With `trial`, the first session of a new run in a test phase is about a synthetic sample. The
+    run starts at the server only after a valid answer to it.
+    """
     _check_rules({**(rules or {}), **options})
     options = _own_options(options)
     joined = join(
@@ -166,7 +174,9 @@ def sessions(
         **options,
     )
     with closing(joined):
-        samples = replace(joined.samples, is_together=False)
+        samples = replace(joined.samples, is_together=False, skips_trial=not trial)
+        if samples.needs_trial:
+            yield from trial_sessions(samples.sample_kind, samples.prompt_kinds.values())
         yield from participant.sessions(
             joined.benchmark,
             dataset=samples,

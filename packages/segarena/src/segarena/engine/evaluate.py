@@ -87,7 +87,7 @@ def evaluate(
         segmenter: a plug-in as written ("grabcut", "my_model.py:MyModel(scale=2)"), a `PluginSpec`,
             or an object.
         challenge: `https://host/challenges/NAME`: a server gives the prompts and evaluates, with its own rules
-            and data; see `segarena.client.participate.evaluate`.
+            and data; see `segarena.client.participate.evaluate` for its options, such as `skip_trial`.
         dataset: a plug-in or an object; the benchmark's own by default.
         users: plug-ins as written, instead of the benchmark's users.
         metrics: additional metrics.

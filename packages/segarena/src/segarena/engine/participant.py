@@ -42,7 +42,8 @@ def sessions(
         name: name of your model in tables.
         out: folder of the run.
         overwrite: replace a run that `out` contains.
-        options: any further option of a run that `segarena.evaluate` accepts.
+        options: any further option of a run that `segarena.evaluate` accepts. With `challenge`, `trial=True` yields
+            a session about a synthetic sample first, if the run would use up samples of a test phase.
     """
     if challenge is not None:
         rules = {"benchmark": benchmark}

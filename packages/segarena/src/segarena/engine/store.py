@@ -61,7 +61,7 @@ from segarena.records.fingerprints import (
 )
 from segarena.records.identity import version_changes
 from segarena.records.parquet_tables import OPTIONAL_TABLES, TABLES, table_frame
-from segarena.records.pieces import PIECES_LEDGER, Pieces, sample_files
+from segarena.records.pieces import PIECES_LEDGER, Pieces, missing_file_text, sample_files
 from segarena.records.report_manifest import REPORT_FOLDER, remove_report
 from segarena.records.trust import rebuild_plugin
 from segarena.registry import find
@@ -432,6 +432,7 @@ class RunFolder:
         """Remove incomplete files of killed processes; only allowed while no process writes."""
         for written in (self.path, *(self.path / table for table in TABLES)):
             clear_leftovers(written)
+        self._pieces.clear_incomplete()
 
     @contextmanager
     def _writable_pieces(self, pieces: WritablePieces, *, retry_damaged: bool) -> Generator[None]:
@@ -464,11 +465,18 @@ class RunFolder:
 
         Args:
             index: a sample whose block is compacted if the whole block is done; None compacts a finished run.
+
+        Raises:
+            StoreError: a file is missing.
         """
-        if index is None:
-            self._locked_pieces().gather_all()
-        else:
-            self._locked_pieces().gather_around(index)
+        pieces = self._locked_pieces()
+        try:
+            if index is None:
+                pieces.gather_all()
+            else:
+                pieces.gather_around(index)
+        except FileNotFoundError as error:
+            raise StoreError(missing_file_text(error.filename or self.path)) from error
 
     def discard(self, indices: Sequence[int]) -> None:
         """Discard samples, which become pending again; only allowed while the run is locked."""

@@ -12,7 +12,12 @@ import polars as pl
 from segarena.errors import StoreError
 from segarena.files.atomic_write import write_atomic
 from segarena.files.hashes import sha256
-from segarena.records.parquet_tables import OPTIONAL_TABLES, TABLES, parquet_bytes
+from segarena.records.parquet_tables import (
+    OPTIONAL_TABLES,
+    REQUIRED_TABLES,
+    TABLES,
+    parquet_bytes,
+)
 from segarena.records.pieces import Piece, Pieces, has_sample
 from segarena.work.ledger import Ledger
 
@@ -83,7 +88,7 @@ class WritablePieces(Pieces):
         )
 
     def heal(self) -> None:
-        """Remove files that killed processes left behind; if a piece lacks a file, its samples become pending."""
+        """Remove files that killed processes left behind; samples that lack a file become pending."""
         existing: dict[str, set[str]] = {}
         for table in TABLES:
             # Only pieces have a hyphen in their names; loose files are single numbers.
@@ -99,6 +104,19 @@ class WritablePieces(Pieces):
                 self._piece_file(table, name).unlink(missing_ok=True)
         # A process killed during compaction leaves loose files whose rows are already in a piece.
         self._remove_loose(index for index in self._loose() if has_sample(pieces, index))
+        self._remove_loose(self._without_file())
+
+    def _without_file(self) -> list[int]:
+        """Return the indices of loose samples that lack the file of a table."""
+        # List the records first: while another process adds a sample, its records come last.
+        loose = self._loose()
+        lost: set[int] = set()
+        for table in REQUIRED_TABLES:
+            names = {file.name for file in (self.folder / table).glob("*.parquet")}
+            lost.update(
+                index for index in loose if self._loose_file(table, index).name not in names
+            )
+        return sorted(lost)
 
     def forget_doubtful(self) -> None:
         """Discard the pieces that a damaged ledger line may have changed; their samples become pending."""

@@ -30,6 +30,9 @@ TABLES = ("parts", "people", "without_dialogue", "masks", "timings", "records")
 OPTIONAL_TABLES = ("parts", "people", "without_dialogue")
 """Tables that have no file if they have no rows, as in most runs."""
 
+REQUIRED_TABLES = tuple(table for table in TABLES if table not in OPTIONAL_TABLES)
+"""Tables that have a file for every finished sample."""
+
 ROW_TYPES: Mapping[str, type[Row]] = {
     "parts": PartValues,
     "people": PersonRound,

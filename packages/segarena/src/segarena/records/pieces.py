@@ -36,6 +36,7 @@ from segarena.records.parquet_scan import (
 from segarena.records.parquet_tables import (
     COLUMNS,
     OPTIONAL_TABLES,
+    REQUIRED_TABLES,
     TABLES,
     concat_frames,
     parquet_bytes,
@@ -136,29 +137,49 @@ class Pieces:
         existing = {name: piece for name, piece in pieces.items() if name in names}
         return self._covered(existing, names)
 
+    def clear_incomplete(self) -> None:
+        """Remove the loose files of samples without records, which killed processes left behind.
+
+        This is only allowed while no process writes, because the records of a sample are written last.
+        """
+        with_records = {file.name for file in (self.folder / "records").glob("*.parquet")}
+        for table in TABLES:
+            for file in (self.folder / table).glob("*.parquet"):
+                if file.stem.isdecimal() and file.name not in with_records:
+                    file.unlink(missing_ok=True)
+
     def damaged(self) -> tuple[dict[Path, str], int]:
         """Return the damaged or missing files with the reason, and the number of files without a checksum."""
-        found: dict[Path, str] = {}
+        found = self._damaged_pieces()
         unsealed = 0
         pieces = self._valid_pieces()
-        for name, piece in pieces.items():
-            for table, expected in piece.files.items():
-                file = self._piece_file(table, name)
-                if not file.is_file():
-                    found[file] = "it is missing"
-                elif sha256_of_file(file) != expected:
-                    found[file] = f"its SHA-256 is not the one in {PIECES_LEDGER}"
         for index in self._loose():
             # A killed process may have left loose files of a sample that is also in a piece.
             if has_sample(pieces, index):
                 continue
             for table in TABLES:
                 file = self._loose_file(table, index)
+                if not file.is_file():
+                    if table in REQUIRED_TABLES:
+                        found[file] = "it is missing"
+                    continue
                 try:
-                    unsealed += file.is_file() and not verify_seal(file.read_bytes())
+                    unsealed += not verify_seal(file.read_bytes())
                 except ValueError as error:
                     found[file] = str(error)
         return found, unsealed
+
+    def _damaged_pieces(self) -> dict[Path, str]:
+        """Return the damaged or missing files of pieces with the reason."""
+        found: dict[Path, str] = {}
+        for name, piece in self._valid_pieces().items():
+            for table, expected in piece.files.items():
+                file = self._piece_file(table, name)
+                if not file.is_file():
+                    found[file] = "it is missing"
+                elif sha256_of_file(file) != expected:
+                    found[file] = f"its SHA-256 is not the one in {PIECES_LEDGER}"
+        return found
 
     def _read_rows(
         self,
@@ -184,10 +205,7 @@ class Pieces:
             # piece.
             if tries > 1:
                 return self._read_rows(table, is_read, only, tries - 1)
-            lost = error.filename or self.folder / table
-            raise StoreError(
-                f"{lost} is missing; repeat the command of the run to run its samples again"
-            ) from error
+            raise StoreError(missing_file_text(error.filename or self.folder / table)) from error
 
     def _rows(
         self,
@@ -353,6 +371,11 @@ def sample_files(frames: Mapping[str, pl.DataFrame]) -> dict[str, bytes]:
         if frame.height or table not in OPTIONAL_TABLES:
             files[table] = seal_parquet(parquet_bytes(frame))
     return files
+
+
+def missing_file_text(file: str | Path) -> str:
+    """State that a file of a run is missing, and what to do."""
+    return f"{file} is missing; repeat the command of the run to run its samples again"
 
 
 def has_sample(pieces: Mapping[str, Piece], index: int) -> bool:

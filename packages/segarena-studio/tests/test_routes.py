@@ -75,6 +75,7 @@ WHO = {
     ("POST", f"{TASK}/check"): SEES_TASK,
     ("POST", f"{TASK}/finalise"): {OWNER},
     ("POST", f"{TASK}/reopen"): SEES_TASK,
+    ("GET", f"{TASK}/comments"): SEES_TASK,
     ("POST", f"{TASK}/comments"): SEES_TASK,
     ("POST", f"{TASK}/comments/{{comment_id:int}}/done"): SEES_TASK,
     ("GET", f"{TASK}/picture"): SEES_TASK,

@@ -7,8 +7,9 @@ from starlette.responses import RedirectResponse, Response
 
 from segarena_server import http_errors
 from segarena_server.auth.keys import find_key
-from segarena_server.auth.permissions import ANYONE, require_role, site_of
+from segarena_server.auth.permissions import ANYONE, require_role, site_of, visitor_of
 from segarena_server.pages.accounts import set_session
+from segarena_studio.annotation.waiting_tasks import list_returned_tasks
 from segarena_studio.pages.rendering import studio_page
 from segarena_studio.viewer.catalog import Catalog
 
@@ -18,12 +19,16 @@ router = APIRouter(include_in_schema=False)
 @router.get("/studio")
 @require_role("participant")
 def show_studio(request: Request) -> Response:
-    """Show the parts of the studio."""
+    """Show the parts of the studio, and the pictures that were returned to the visitor."""
+    site = site_of(request)
+    with site.database.reading() as session:
+        returned = list_returned_tasks(session, visitor_of(request).person_id or 0)
     return studio_page(
         request,
         "studio.html",
         title="Studio",
-        looks=Catalog in site_of(request).things,
+        looks=Catalog in site.things,
+        returned=returned,
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
@@ -14,6 +16,7 @@ from segarena_studio.pages.rendering import studio_page
 from segarena_studio.viewer.catalog import Catalog
 
 router = APIRouter(include_in_schema=False)
+_PAGE = re.compile(r"[a-z]{1,20}(/[0-9]{1,9})?")
 
 
 @router.get("/studio")
@@ -45,7 +48,8 @@ def open_studio(
         found = find_key(session, "session", key, site.now())
     if site.only_person is None or found is None or found.person_id != site.only_person:
         raise http_errors.unknown()
-    to = to if to.isascii() and to.isalpha() else ""
+    # A path of this studio alone, so that the link cannot lead to another site.
+    to = to if _PAGE.fullmatch(to) else ""
     answer = RedirectResponse(f"/studio/{to}".rstrip("/"), 303)
     set_session(answer, site, key)
     return answer

@@ -2,7 +2,7 @@
 // others.
 /**
  * The server's response to an upload.
- * @typedef {{new: number, known: number, refused: string[]}} Added
+ * @typedef {{new: number, known: number, refused: string[], same: string[]}} Added
  */
 
 const KINDS = /\.(jpe?g|png|webp|tiff?|bmp|pgm|ppm)$/i;
@@ -22,9 +22,9 @@ async function send(form, file) {
     const answer = await fetch(form.action, {method: "POST", body, headers: {accept: "application/json"}});
     const told = await answer.json();
     if ("refused" in told) return told;
-    return {new: 0, known: 0, refused: [`${file.name}: ${told.message ?? answer.status}`]};
+    return {new: 0, known: 0, same: [], refused: [`${file.name}: ${told.message ?? answer.status}`]};
   } catch {
-    return {new: 0, known: 0, refused: [`${file.name}: the server did not answer; send it again`]};
+    return {new: 0, known: 0, same: [], refused: [`${file.name}: the server did not answer; send it again`]};
   }
 }
 
@@ -50,7 +50,7 @@ async function sendAll(form, files) {
     sum.new += told.new;
     sum.known += told.known;
     sum.refused += told.refused.length;
-    for (const line of told.refused) {
+    for (const line of [...told.refused, ...told.same]) {
       const item = document.createElement("li");
       item.textContent = line;
       refused.append(item);

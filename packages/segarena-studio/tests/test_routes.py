@@ -57,6 +57,10 @@ WHO = {
     ("POST", f"{PROJECT}/state"): {LEAD},
     ("POST", f"{PROJECT}/remove"): {LEAD},
     ("POST", f"{PROJECT}/members"): {LEAD},
+    ("POST", f"{PROJECT}/invite"): {LEAD},
+    # Only with an invitation:
+    ("GET", "/studio/join"): NOBODY_HERE,
+    ("POST", "/studio/join"): NOBODY_HERE,
     ("POST", f"{PROJECT}/deal"): {LEAD},
     ("POST", f"{PROJECT}/pictures"): {LEAD},
     ("POST", f"{PROJECT}/folder"): {LEAD},
@@ -155,6 +159,7 @@ FILES = {
 FORMS = {
     "review": {"do": "approve"},
     "members": {"name": "second", "role": "annotator"},
+    "invite": {"people": "second", "role": "annotator"},
     "state": {"state": "open"},
     "{slug}": {"state": "open"},
 }

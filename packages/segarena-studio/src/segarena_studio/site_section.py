@@ -11,6 +11,7 @@ from segarena_studio.pages import (
     assistance,
     editor_api,
     home,
+    invitations,
     membership,
     project_export,
     project_pictures,
@@ -28,6 +29,7 @@ from segarena_studio.studies.jobs import CorrectStudy, MakeStudy
 _PAGES = (
     home,
     projects,
+    invitations,
     membership,
     project_pictures,
     project_export,

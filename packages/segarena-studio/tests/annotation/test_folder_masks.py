@@ -83,9 +83,7 @@ def regions_of(site, project):
 def _area(polygon):
     """Return the area of a polygon by the shoelace formula."""
     rows, columns = np.asarray(polygon).T
-    return 0.5 * float(
-        np.dot(rows, np.roll(columns, -1)) - np.dot(columns, np.roll(rows, -1))
-    )
+    return 0.5 * float(np.dot(rows, np.roll(columns, -1)) - np.dot(columns, np.roll(rows, -1)))
 
 
 def test_masks_are_no_pictures_to_annotate(site, tmp_path):
@@ -113,7 +111,10 @@ def test_a_folder_named_masks_without_images_beside_it_has_pictures(site, tmp_pa
     [
         # The small box is in front. Its pixels, 20 x 30, and those of the large one, 60 x 60, are exact.
         ({"a.png": png(two_boxes(1, 2))}, ["2", "1"]),
-        ({"a__cat.png": png(two_boxes(0, 255)), "a__dog.png": png(two_boxes(255, 0))}, ["cat", "dog"]),
+        (
+            {"a__cat.png": png(two_boxes(0, 255)), "a__dog.png": png(two_boxes(255, 0))},
+            ["cat", "dog"],
+        ),
         (
             {"a.png": png(np.stack([two_boxes(255, 0), two_boxes(0, 128), two_boxes(0, 0)], 2))},
             ["#008000", "#ff0000"],

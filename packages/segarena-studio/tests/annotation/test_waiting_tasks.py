@@ -21,8 +21,7 @@ def set_state(site, task, state):
 
 
 def work_page(site, person):
-    with site.database.reading() as session:
-        return find_work_page(session, person)
+    return find_work_page(site, person)
 
 
 def notice(site, person):

@@ -260,12 +260,13 @@ def test_a_rejected_new_project_keeps_what_was_typed(people):
     [
         ("settings", {"name": "", "guide": "Wheels too."}, "Name: expected", "Wheels too."),
         (
-            "members",
-            {"name": "Nobody here", "role": "reviewer"},
+            "invite",
+            {"people": "Nobody here", "role": "reviewer"},
             "confirmed",
-            'value="Nobody here"',
+            ">Nobody here</textarea>",
         ),
-        ("members", {"name": "Nobody", "role": "reviewer"}, "confirmed", "selected>reviewer"),
+        ("invite", {"people": "Nobody", "role": "reviewer"}, "confirmed", "selected>reviewer"),
+        ("invite", {"people": " ,;", "role": "lead"}, "1 to 200 names", "> ,;</textarea>"),
         ("deal", {}, "Expected at least one", "Anna"),
         ("remove", {"name": "Stret"}, "type its name", 'value="Stret"'),
         (

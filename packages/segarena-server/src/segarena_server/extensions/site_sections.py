@@ -83,7 +83,7 @@ class SiteSection:
     package: str
     kinds: tuple[JobKind, ...] = ()
     kept: Mapping[str, PersonalDataSource] = field(default_factory=dict[str, PersonalDataSource])
-    start_page: Callable[[Session, int], str] | None = None
+    start_page: Callable[[Site, int], str] | None = None
     notice: Callable[[Session, int], SectionNotice | None] | None = None
 
 

@@ -23,12 +23,11 @@ def find_start_page(
         role: role of the session; "viewer" while it lacks a required second factor.
     """
     visitor = Visitor(address="", person_id=person_id, role=role)
-    with site.database.reading() as session:
-        for section in site_sections().values():
-            if section.start_page is None or not visitor.may(section.needs):
-                continue
-            if path := section.start_page(session, person_id):
-                return path
+    for section in site_sections().values():
+        if section.start_page is None or not visitor.may(section.needs):
+            continue
+        if path := section.start_page(site, person_id):
+            return path
     return "/"
 
 

@@ -9,8 +9,10 @@ from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 
 from segarena_server.extensions.site_sections import SectionNotice
+from segarena_server.site import Site
 from segarena_studio.annotation.access import OPEN_STATES, has_role
 from segarena_studio.annotation.assignment import count_free_tasks
+from segarena_studio.annotation.invitations import find_pending_invitation
 from segarena_studio.orm_models import Comment, Decision, Member, Picture, Project, Task
 
 
@@ -101,11 +103,11 @@ def count_waiting(
     return waiting
 
 
-def find_work_page(session: Session, person_id: int) -> str:
+def find_work_page(site: Site, person_id: int) -> str:
     """Return the path of the page on which a person's annotation work waits, or "" if none waits.
 
-    It is the project's page, or the list of projects if several have work. Free tasks are work for annotators only,
-    because reviewers and leads rarely draw.
+    An invitation that created the account comes first. Otherwise it is the project's page, or the list of projects
+    if several have work. Free tasks are work for annotators only, because reviewers and leads rarely draw.
     """
     query = (
         select(Project, Member.role)
@@ -113,8 +115,11 @@ def find_work_page(session: Session, person_id: int) -> str:
         .where(Member.person_id == person_id, Project.state == "open")
         .order_by(Project.id)
     )
-    projects = [(project, role) for project, role in session.execute(query)]
-    waiting = count_waiting(session, projects, person_id)
+    with site.database.reading() as session:
+        if find_pending_invitation(session, site, person_id) is not None:
+            return "/studio/join"
+        projects = [(project, role) for project, role in session.execute(query)]
+        waiting = count_waiting(session, projects, person_id)
     found: list[int] = []
     for project, role in projects:
         here = waiting[project.id]

@@ -393,6 +393,8 @@ def settings_page(
             "dealt": "",
             "added": None,
             "started": None,
+            "invited": None,
+            "letters": [],
             "rules": read_rules(project),
             **results,
         }

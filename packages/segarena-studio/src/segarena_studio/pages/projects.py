@@ -53,7 +53,7 @@ from segarena_studio.annotation.projects import (
 from segarena_studio.annotation.waiting_tasks import count_waiting, list_returned_tasks
 from segarena_studio.assistance.assistants import assistants_of
 from segarena_studio.orm_models import MEMBER_ROLES, STATES, Project
-from segarena_studio.pages.form_errors import FormError, rejected_in_form
+from segarena_studio.pages.form_errors import FormError, page_title, rejected_in_form
 from segarena_studio.pages.rendering import studio_page
 
 router = APIRouter(include_in_schema=False)
@@ -413,11 +413,6 @@ def settings_page(
         error=error,
         **page_values,
     )
-
-
-def page_title(title: str, error: FormError | None) -> str:
-    """Return the title of a page; screen readers read it first, so it announces an error."""
-    return f"Error: {title}" if error else title
 
 
 def list_segmenters(site: Site) -> tuple[str, ...]:

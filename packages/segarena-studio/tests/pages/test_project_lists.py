@@ -1,13 +1,23 @@
 """Pages that lead people to their work: landing after signing in, returned pictures, lists, live parts."""
 
+import base64
 import re
 
 import pytest
-from annotation_fixtures import box, give_task, project_of, save_of, scene, someone, tasks_of
+from annotation_fixtures import (
+    box,
+    give_task,
+    picture,
+    project_of,
+    save_of,
+    scene,
+    someone,
+    tasks_of,
+)
 
 from segarena_server.auth.keys import create_key
 from segarena_server.auth.permissions import cookie_name, session_cookie
-from segarena_studio.orm_models import Comment, Decision, Task
+from segarena_studio.orm_models import STATES, Comment, Decision, Task
 
 FINISHABLE = scene(box(10, 10, 60, 60), box(50, 20, 110, 80), names=("dog", "cat"))
 
@@ -216,3 +226,94 @@ def test_unresolved_comments_are_shown_before_finishing(served, lead, annotator,
     assert not barriers(page)
     page.get_by_role("button", name="Go to the comments").click()
     assert not page.locator("#finishing").is_visible()
+
+
+def test_the_table_of_people_fits_a_page_of_1400_pixels(served, lead, annotator, come, page_widths):
+    name, _ = annotator
+    others = [f"Somebody with a long name {number}" for number in range(3)]
+    for other in others:
+        someone(served.site, other)
+    members = dict.fromkeys((name, *others), "annotator")
+    project = project_of(served.site, lead, members, pictures=6, annotators=4)
+    tasks = tasks_of(served.site, project)
+    people = [someone(served.site, other) for other in members]
+    for number, task in enumerate(tasks):
+        give_task(served.site, task, people[number % 4])
+        with served.site.database.writing() as session:
+            row = session.get_one(Task, task.id)
+            row.state = STATES[number // 4]
+            row.regions, row.points = 1234, 98765
+            row.annotation_ms = row.total_ms = row.active_ms = 5e7
+    page = come(lead, f"/studio/projects/{project}/people")
+    assert page.locator("table.work tbody tr").count() == 4
+    widths = "one => [one.scrollWidth, one.clientWidth]"
+    needed, given = page.locator(".scroll").evaluate(widths)
+    assert needed <= given
+    assert max(page_widths(page).values()) <= 1400
+    states = page.locator("table.work tbody tr").first.locator(".stand li").all_inner_texts()
+    assert states == [
+        "1 approved",
+        "1 in review",
+        "1 finished",
+        "1 returned",
+        "1 in progress",
+        "1 clean",
+    ]
+    page.get_by_label("Saved since").fill("2001-01-01")
+    page.get_by_text("Nothing was saved in this period.").wait_for()
+    assert "since=2001-01-01" in page.url
+
+
+DROP = """(files) => {
+  const transfer = new DataTransfer();
+  for (const [name, text] of files) {
+    const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+    transfer.items.add(new File([bytes], name));
+  }
+  const target = document.querySelector("h1");
+  for (const kind of ["dragover", "drop"]) {
+    const options = { dataTransfer: transfer, bubbles: true, cancelable: true };
+    if (target.dispatchEvent(new DragEvent(kind, options))) throw new Error(`${kind} was not taken`);
+  }
+}"""
+
+
+@pytest.mark.parametrize("place", ["", "/settings"])
+def test_files_dropped_anywhere_on_the_page_are_uploaded(served, lead, come, place):
+    project = project_of(served.site, lead, pictures=0)
+    page = come(lead, f"/studio/projects/{project}{place}")
+    one = base64.b64encode(picture(1)).decode()
+    files = [("a.png", one), ("b.png", one), ("notes.txt", "aGFsbG8=")]
+    page.evaluate(DROP, files)
+    page.get_by_text("2 added, 1 rejected.").wait_for()
+    told = page.locator("[data-refused]").inner_text()
+    assert "b.png has the same content as a.png" in told
+    assert "notes.txt: expected JPEG" in told
+    # The counts on the page follow.
+    if place:
+        page.locator("#task-counts", has_text="2 clean").wait_for()
+    else:
+        page.locator(".pictures > li").nth(1).wait_for()
+    assert len(tasks_of(served.site, project)) == 2
+
+
+def test_annotators_have_nothing_to_upload_with(served, lead, annotator):
+    name, client = annotator
+    project = project_of(served.site, lead, {name: "annotator"})
+    assert "data-upload" not in client.get(f"/studio/projects/{project}").text
+
+
+def test_the_sections_of_the_settings_are_reached_by_links(served, lead, come, barriers):
+    project = project_of(served.site, lead)
+    page = come(lead, f"/studio/projects/{project}/settings")
+    links = page.get_by_role("navigation", name="Sections of the settings").get_by_role("link")
+    targets = [link.get_attribute("href") for link in links.all()]
+    sections = page.locator("main section[id]").evaluate_all(
+        "all => all.map((one) => `#${one.id}`)"
+    )
+    assert targets == sections
+    links.last.focus()
+    page.keyboard.press("Enter")
+    assert page.url.endswith("#remove")
+    assert page.get_by_role("button", name="Delete project").is_visible()
+    assert not barriers(page)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import msgspec
+from sqlalchemy.exc import IntegrityError
 
 from segarena_server.db.orm_models import SharedValue
 from segarena_server.site import Site
@@ -23,7 +26,8 @@ def record_address(site: Site, port: int) -> None:
     # Most starts change nothing, and need no write.
     if known is not None and known.value == address:
         return
-    with site.database.writing() as session:
+    # Another server of the database may store the first address at the same moment.
+    with suppress(IntegrityError), site.database.writing() as session:
         session.merge(SharedValue(name=_NAME, value=address))
 
 

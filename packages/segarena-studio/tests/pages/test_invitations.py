@@ -6,8 +6,9 @@ import re
 import pytest
 from annotation_fixtures import project_of, someone
 
-from segarena_server.auth.keys import LIFETIME_S
-from segarena_server.db.orm_models import AccessKey
+from segarena_server.auth.keys import LIFETIME_S, create_key
+from segarena_server.auth.permissions import cookie_name, session_cookie
+from segarena_server.db.orm_models import AccessKey, Person
 from segarena_studio.annotation.projects import list_members, remove_member, set_member
 from segarena_studio.orm_models import Project
 
@@ -34,7 +35,7 @@ def invite(client, project, people, role="annotator"):
 def links_in(served, page):
     """Return the paths of the invitation links on a page."""
     found = re.findall(r'<pre class="copy"[^>]*>(.*?)</pre>', page)
-    return [html.unescape(link).removeprefix(served.site.settings.address) for link in found]
+    return [html.unescape(link).removeprefix(served.address) for link in found]
 
 
 def roles(served, project):
@@ -143,3 +144,31 @@ def test_other_invitations_are_none_to_a_project(served, lead, project):
         assert stranger.post("/studio/join", data=joining).status_code == 404
     for wrong in ("sai_", "x" * 5000, "sas_abc", "%00"):
         assert served.client().get("/studio/join", params={"invitation": wrong}).status_code == 404
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "dark")])
+def test_pages_of_invitations_bar_nobody(
+    served, lead, project, open_page, barriers, page_widths, width, scheme
+):
+    with served.site.database.writing() as session:
+        person = session.query(Person).filter(Person.name == "Lea").one().id
+        key = create_key(session, "session", served.site.now(), person_id=person)
+    page = open_page(f"{served.address}/sign-in", width=width, scheme=scheme)
+    name, value = cookie_name(served.site), session_cookie(served.site, key)
+    page.context.add_cookies([{"name": name, "value": value, "url": served.address}])
+    page.goto(f"{served.address}/studio/projects/{project}/settings")
+    page.get_by_label("Invite people").fill("someone@example.org\nNobody")
+    page.get_by_role("button", name="Invite").click()
+    page.get_by_role("link", name="Write to someone@example.org").wait_for()
+    assert not barriers(page)
+    assert max(page_widths(page).values()) <= width
+    link = page.locator("pre.copy").evaluate("one => one.firstChild.textContent")
+    path = link.removeprefix(served.address)
+    page.goto(f"{served.address}{path}")
+    page.get_by_role("button", name="Join as Lea").wait_for()
+    assert not barriers(page)
+    page.context.clear_cookies()
+    page.goto(f"{served.address}{path}")
+    page.get_by_role("link", name="Create an account").wait_for()
+    assert not barriers(page)
+    assert max(page_widths(page).values()) <= width

@@ -158,6 +158,7 @@ def accept_invitation(
 
     Raises:
         InvalidInput: the account may only view.
+        Refusal: another person has used the invitation.
     """
     # Lock the key, so that two people cannot accept it at the same moment.
     key = session.get_one(

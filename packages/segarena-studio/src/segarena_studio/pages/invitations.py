@@ -13,6 +13,7 @@ from segarena_server import http_errors
 from segarena_server.auth.permissions import ANYONE, require_role, site_of, visitor_of
 from segarena_server.db.orm_models import Person
 from segarena_server.http.request_body import Form, LargeForm
+from segarena_server.public_address import find_address
 from segarena_server.site import Site
 from segarena_studio.annotation.access import find_project
 from segarena_studio.annotation.invitations import (
@@ -124,9 +125,10 @@ def _letters(
     result: InvitationResult,
 ) -> list[tuple[str, str, str]]:
     """Return address, link and `mailto:` link of each invitation."""
+    server = find_address(site)
     letters: list[tuple[str, str, str]] = []
     for address, key in result.keys:
-        link = f"{site.settings.address}{_JOIN}?{urlencode({'invitation': key})}"
+        link = f"{server}{_JOIN}?{urlencode({'invitation': key})}"
         subject = quote(f"Annotate in {project.name}")
         body = quote(
             f"You are invited to the project {project.name}. Open this link to join:\n\n{link}\n"

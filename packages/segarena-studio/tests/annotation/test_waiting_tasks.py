@@ -1,11 +1,20 @@
 """Tasks that wait for a person: which page they land on, what the navigation announces."""
 
 import pytest
-from annotation_fixtures import give_task, project_of, someone, tasks_of
+from annotation_fixtures import give_task, picture, project_of, someone, tasks_of
+from postgres import Postgres, programs
 
+from segarena_server.auth.accounts import register
+from segarena_server.db.orm_models import Person
 from segarena_server.serving import open_site
 from segarena_server.settings import Settings
-from segarena_studio.annotation.projects import list_projects_of, remove_member
+from segarena_studio.annotation.invitations import (
+    accept_invitation,
+    find_pending_invitation,
+    invite_people,
+)
+from segarena_studio.annotation.picture_import import add_files
+from segarena_studio.annotation.projects import list_members, list_projects_of, remove_member
 from segarena_studio.annotation.waiting_tasks import (
     count_waiting,
     find_returned_notice,
@@ -29,10 +38,24 @@ def notice(site, person):
         return find_returned_notice(session, person)
 
 
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def postgres(request):
+    """A PostgreSQL server, or None for SQLite."""
+    if request.param == "sqlite":
+        yield None
+        return
+    if programs() is None:
+        pytest.skip("no PostgreSQL is installed here")
+    started = Postgres()
+    yield started
+    started.stop()
+
+
 @pytest.fixture
-def site(tmp_path):
+def site(postgres, tmp_path):
     """A site of its own for each test, because work in all projects of a person counts."""
-    made = open_site(tmp_path / "data", Settings(port=0, workers=0))
+    db = postgres.new_database(with_tables=True) if postgres else ""
+    made = open_site(tmp_path / "data", Settings(port=0, workers=0, db=db))
     yield made
     made.database.close()
 
@@ -136,3 +159,44 @@ def test_projects_come_in_pages_that_filters_narrow(site, people):
         assert page(1, state="closed") == ([made[0]], 1, 1)
         assert page(1, text="p3") == ([made[3]], 1, 1)
         assert page(1, text="%") == ([], 0, 1)
+
+
+def test_an_invitation_is_the_work_of_the_account_that_it_created(site, people):
+    project = project_of(site, people["Lea"], pictures=0)
+    with site.database.writing() as session:
+        entries = ["new@example.org", "Rex", "Nobody"]
+        found = invite_people(
+            session,
+            site,
+            session.get_one(Project, project),
+            entries,
+            "reviewer",
+            site.now(),
+            may_create_accounts=True,
+        )
+    assert (found.added, [entry for entry, _ in found.refused]) == (["Rex"], ["Nobody"])
+    ((address, text),) = found.keys
+    assert address == "new@example.org"
+    with site.database.writing() as session:
+        new = register(session, site.now(), name="New", kept="-", invitation=text)
+        session.flush()
+        person = new.id
+    assert work_page(site, person) == "/studio/join"
+    with site.database.writing() as session:
+        pending = find_pending_invitation(session, site, person)
+        assert (pending.project.id, pending.role) == (project, "reviewer")
+        accept_invitation(session, pending, session.get_one(Person, person), site.now())
+    assert work_page(site, person) == ""
+    with site.database.reading() as session:
+        members = list_members(session, session.get_one(Project, project))
+    assert {person.name: role for person, role in members} == {
+        "Lea": "lead",
+        "New": "reviewer",
+        "Rex": "reviewer",
+    }
+
+
+def test_the_same_content_is_found_under_another_name(site, people):
+    project = project_of(site, people["Lea"], pictures=0)
+    files = [("a.png", picture(1)), ("b.png", picture(1)), ("c.png", picture(2))]
+    assert add_files(site, project, files).same == ["b.png has the same content as a.png"]

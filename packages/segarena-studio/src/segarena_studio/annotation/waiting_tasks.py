@@ -69,25 +69,27 @@ def count_waiting(
         projects: projects of the person, with the person's role in each.
         person_id: the person.
     """
-    is_own = Task.person_id == person_id
     ids = [project.id for project, _ in projects]
-    # One query for all projects: own tasks by state, and finished tasks of others.
-    query = (
-        select(Task.project_id, Task.state, is_own, func.count(Task.id))
-        .where(Task.project_id.in_(ids), Task.state.in_((*OPEN_STATES, "finished")))
-        .group_by(Task.project_id, Task.state, is_own)
-    )
     own: dict[int, int] = {}
     returned: dict[int, int] = {}
-    finished: dict[int, int] = {}
-    for project_id, state, belongs, count in session.execute(query):
-        if state == "finished" and not belongs:
-            # Tasks without an annotator have `belongs` None.
-            finished[project_id] = finished.get(project_id, 0) + count
-        elif belongs and state in OPEN_STATES:
-            own[project_id] = own.get(project_id, 0) + count
-            if state == "returned":
-                returned[project_id] = count
+    for project_id, state, count in session.execute(
+        select(Task.project_id, Task.state, func.count(Task.id))
+        .where(Task.project_id.in_(ids), Task.person_id == person_id)
+        .where(Task.state.in_(OPEN_STATES))
+        .group_by(Task.project_id, Task.state)
+    ):
+        own[project_id] = own.get(project_id, 0) + count
+        if state == "returned":
+            returned[project_id] = count
+    finished_by_others = (
+        select(Task.project_id, func.count(Task.id))
+        # `!=` would exclude tasks without an annotator, because comparisons with NULL are not true
+        # in SQL.
+        .where(Task.project_id.in_(ids), Task.person_id.is_distinct_from(person_id))
+        .where(Task.state == "finished")
+        .group_by(Task.project_id)
+    )
+    finished = {row[0]: row[1] for row in session.execute(finished_by_others)}
     waiting: dict[int, WaitingTasks] = {}
     for project, role in projects:
         if project.state != "open":

@@ -1,13 +1,26 @@
+import json
+
 import numpy as np
 import pytest
 from collection_factory import collection, ellipse, save
 from msgspec.structs import replace
 from PIL import Image
 
-from segarena.errors import DatasetError, InvalidInput, InvalidMask, InvalidPrompt
+from segarena.errors import (
+    DatasetError,
+    InvalidInput,
+    InvalidMask,
+    InvalidPrompt,
+    UntrustedPlugin,
+)
 from segarena.prompts import Scribble
 from segarena.samples import ImageSample, Target
-from segarena_people.collection import Collection
+from segarena_people.collection import (
+    Collection,
+    CollectionSource,
+    find_dataset,
+    format_source,
+)
 from segarena_people.prompt_table import read_prompt_frame, read_prompt_table, write_prompt_table
 from segarena_people.prompts import PersonPrompt, PointerSample
 
@@ -178,3 +191,40 @@ class OneImage:
 
     def check(self):
         return ()
+
+
+@pytest.mark.parametrize(
+    ("files", "named"),
+    [
+        ({"study.json": '{"slug": "a", "dataset": "demo"}'}, "demo"),
+        ({"source.toml": "dataset = \"bsds500(path='x')\""}, "bsds500(path='x')"),
+        ({"source.toml": 'dataset = "demo"', "study.json": '{"dataset": "sbd"}'}, "demo"),
+        ({"source.toml": 'name = "old"', "study.json": "{}"}, None),
+        ({}, None),
+    ],
+)
+def test_a_folder_names_the_dataset_shown_to_people(tmp_path, files, named):
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    assert find_dataset(tmp_path) == named
+    assert find_dataset(tmp_path / "prompts.parquet") == named
+
+
+def test_a_folder_of_data_chooses_no_code_to_execute(tmp_path):
+    for reference in ("evil.py:Evil", "./evil.py:Evil(path='x')"):
+        (tmp_path / "evil.py").write_text("raise SystemExit('executed')")
+        (tmp_path / "study.json").write_text(json.dumps({"dataset": reference}))
+        with pytest.raises(UntrustedPlugin, match="not part of segarena"):
+            find_dataset(tmp_path)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"dataset": 3}', "[" * 10**5])
+def test_a_damaged_description_of_a_study_is_an_error_in_a_line(tmp_path, text):
+    (tmp_path / "study.json").write_text(text)
+    with pytest.raises(DatasetError, match="expected the description of a study"):
+        find_dataset(tmp_path)
+
+
+def test_an_origin_without_a_dataset_is_written_as_before():
+    assert "dataset" not in format_source(CollectionSource(name="a"))
+    assert 'dataset = "demo"\n' in format_source(CollectionSource(dataset="demo"))

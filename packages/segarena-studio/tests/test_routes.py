@@ -57,6 +57,10 @@ WHO = {
     ("POST", f"{PROJECT}/state"): {LEAD},
     ("POST", f"{PROJECT}/remove"): {LEAD},
     ("POST", f"{PROJECT}/members"): {LEAD},
+    ("POST", f"{PROJECT}/invite"): {LEAD},
+    # Only with an invitation:
+    ("GET", "/studio/join"): NOBODY_HERE,
+    ("POST", "/studio/join"): NOBODY_HERE,
     ("POST", f"{PROJECT}/deal"): {LEAD},
     ("POST", f"{PROJECT}/pictures"): {LEAD},
     ("POST", f"{PROJECT}/folder"): {LEAD},
@@ -75,6 +79,7 @@ WHO = {
     ("POST", f"{TASK}/check"): SEES_TASK,
     ("POST", f"{TASK}/finalise"): {OWNER},
     ("POST", f"{TASK}/reopen"): SEES_TASK,
+    ("GET", f"{TASK}/comments"): SEES_TASK,
     ("POST", f"{TASK}/comments"): SEES_TASK,
     ("POST", f"{TASK}/comments/{{comment_id:int}}/done"): SEES_TASK,
     ("GET", f"{TASK}/picture"): SEES_TASK,
@@ -154,6 +159,7 @@ FILES = {
 FORMS = {
     "review": {"do": "approve"},
     "members": {"name": "second", "role": "annotator"},
+    "invite": {"people": "second", "role": "annotator"},
     "state": {"state": "open"},
     "{slug}": {"state": "open"},
 }

@@ -2,11 +2,16 @@
 
 import re
 
+import numpy as np
 import pytest
+from annotation_fixtures import picture
+from PIL import Image
+from sqlalchemy import select
 
 from segarena_server.auth.keys import create_key
 from segarena_server.db.orm_models import Person
 from segarena_studio import commands
+from segarena_studio.orm_models import Task
 from segarena_studio.standalone import OWN, open_standalone
 
 
@@ -73,8 +78,57 @@ def test_a_port_that_is_taken_is_told_in_a_line_before_anything_is_begun(alone, 
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_link_of_a_folder_opens_its_projects(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(commands.SiteServer, "run", lambda self, welcome: welcome(8766))
-    commands.studio(tmp_path, port=0, browser=False)
-    (link,) = re.findall(r"http\S+", capsys.readouterr().out)
-    assert link.endswith("&to=projects")
+def open_folder(monkeypatch, capsys, folder, **options):
+    """Run `segarena studio` without serving; return the path that the printed link opens, and the output."""
+    links = []
+
+    def serve(server, welcome):
+        welcome(8766)
+        path = re.search(r"/studio/open\S+", capsys.readouterr().out)
+        links.append(path[0])
+
+    monkeypatch.setattr(commands.SiteServer, "run", serve)
+    commands.studio(folder, port=0, browser=False, **options)
+    return links[0].partition("&to=")[2]
+
+
+def test_the_link_of_a_folder_without_pictures_opens_the_projects(tmp_path, monkeypatch, capsys):
+    assert open_folder(monkeypatch, capsys, tmp_path) == "projects"
+
+
+def test_the_link_of_a_folder_opens_its_pictures(tmp_path, monkeypatch, capsys):
+    (tmp_path / "a.png").write_bytes(picture(1))
+    assert open_folder(monkeypatch, capsys, tmp_path) == "projects/1"
+
+
+@pytest.mark.parametrize("to", ["projects/1", "projects", "look"])
+def test_the_link_leads_to_a_page_of_the_studio(alone, to):
+    answer = alone.served.client().get(alone.link, params={"key": alone.key, "to": to})
+    assert answer.headers["location"] == f"/studio/{to}"
+
+
+@pytest.mark.parametrize("to", ["//evil.example", "../x", "a/b", "projects/1/2", "a.b", "%2f", "1"])
+def test_the_link_leads_nowhere_else(alone, to):
+    answer = alone.served.client().get(alone.link, params={"key": alone.key, "to": to})
+    assert answer.headers["location"] == "/studio"
+
+
+@pytest.mark.parametrize(("masks", "begun"), [(True, 1), (False, 0), (None, 0)])
+def test_a_folder_with_masks_offers_them_as_a_start(tmp_path, monkeypatch, capsys, masks, begun):
+    values = np.zeros((90, 120), np.uint8)
+    values[10:60, 10:60] = 255
+    for folder in ("images", "masks"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "images" / "a.png").write_bytes(picture(1))
+    Image.fromarray(values).save(tmp_path / "masks" / "a.png")
+    # Without a terminal nobody can answer a question, so the command names the option.
+    monkeypatch.setattr(commands.SiteServer, "run", lambda server, welcome: None)
+    commands.studio(tmp_path, port=0, browser=False, masks=masks)
+    out = capsys.readouterr().out
+    assert "1 pictures, 1 of them new" in out
+    assert ("start the drawings from them with --masks" in out) == (masks is None)
+    assert ("1 drawing starts from masks" in out) == bool(begun)
+    site, _ = open_standalone(tmp_path, 0)
+    with site.database.reading() as session:
+        assert [task.revision for task in session.scalars(select(Task))] == [begun]
+    site.database.close()

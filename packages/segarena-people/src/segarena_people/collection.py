@@ -4,7 +4,8 @@
 - goals/*.png: goal masks, named in the column `goal_mask`
 - previous/*.png: masks that people corrected, named in the column `previous_mask`
 - rasters/*.png: rasterized strokes whose points are unknown, named in the column `raster`
-- source.toml: name, origin and terms of use; optional
+- source.toml: name, origin, terms of use and dataset; optional
+- study.json: the description of the study, if the folder is its unpacked export
 """
 
 from __future__ import annotations
@@ -19,9 +20,12 @@ from typing import overload
 
 import msgspec
 
+from segarena.datasets.folder_detection import is_folder_of_data
 from segarena.errors import DatasetError, InvalidInput
 from segarena.files.limits import check_pixels
+from segarena.plugin_spec import PluginSpec
 from segarena.prompts import Box, Click, Lasso, Scribble
+from segarena.registry import find, only_built_in
 from segarena.roles import Dataset
 from segarena.samples import Mask
 from segarena_people.mask_files import GOALS, PREVIOUS, RASTERS, MaskFiles
@@ -32,6 +36,7 @@ from segarena_people.target_masks import TargetMasks
 
 TABLE_FILE = "prompts.parquet"
 SOURCE_FILE = "source.toml"
+STUDY_FILE = "study.json"
 
 
 class CollectionSource(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,11 +46,13 @@ class CollectionSource(msgspec.Struct, frozen=True, kw_only=True):
         name: name of the collection.
         origin: publication, or a description of the people who collected the prompts.
         terms: terms of use.
+        dataset: the dataset shown to people, as for `segarena run -d`; "" if unknown.
     """
 
     name: str = ""
     origin: str = ""
     terms: str = ""
+    dataset: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -303,11 +310,49 @@ def read_source(folder: Path) -> CollectionSource:
         ) from error
 
 
+def find_dataset(path: Path) -> str | None:
+    """Return the dataset that was shown to people, as the folder of a collection or of a study's export names it.
+
+    Args:
+        path: the folder, or the prompt table in it.
+
+    Raises:
+        DatasetError: the file that names it is unreadable.
+        UntrustedPlugin: it is not a dataset of segarena, and files of data must not choose code to execute.
+    """
+    folder = path if path.is_dir() else path.parent
+    named = read_source(folder).dataset or _read_study(folder / STUDY_FILE).dataset
+    if not named:
+        return None
+    if not is_folder_of_data(named):
+        with only_built_in():
+            find("dataset", PluginSpec.parse(named).reference)
+    return named
+
+
+class _StudyDescription(msgspec.Struct, frozen=True, kw_only=True):
+    dataset: str = ""
+
+
+def _read_study(path: Path) -> _StudyDescription:
+    if not path.is_file():
+        return _StudyDescription()
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=_StudyDescription)
+    except (OSError, RecursionError, msgspec.MsgspecError) as error:
+        raise DatasetError(
+            f"{path}: expected the description of a study in JSON, got: {error}"
+        ) from error
+
+
 def format_source(source: CollectionSource) -> str:
     """Format the origin of a collection as TOML."""
     # JSON strings are valid TOML strings, with the exception of one control character (DEL).
     fields = msgspec.structs.asdict(source)
     lines: list[str] = []
     for name, value in fields.items():
+        # Most published prompts belong to no dataset of segarena.
+        if name == "dataset" and not value:
+            continue
         lines.append(f"{name} = {json.dumps(value)}\n")
     return "".join(lines)

@@ -59,6 +59,7 @@ def import_prompts(
     *,
     beside: ImportInputs | None = None,
     most: int | None = None,
+    dataset: str = "",
     on_progress: OnProgress = ignore_progress,
 ) -> ImportSummary:
     """Import a source into a collection; the folder appears only after the import is complete.
@@ -69,6 +70,7 @@ def import_prompts(
         out: folder to create.
         beside: additional inputs of the format.
         most: maximum number of units to read, from the start; None reads all.
+        dataset: the dataset shown to people, which the collection then names; "" for none.
         on_progress: called after each unit.
 
     Raises:
@@ -107,6 +109,7 @@ def import_prompts(
                 name=form.name,
                 origin=form.origin,
                 terms=form.terms,
+                dataset=dataset,
             )
         )
     people = frame.filter(pl.col("person") != "")["person"].n_unique()

@@ -27,6 +27,7 @@ from segarena_server.extensions.job_kinds import job_kinds
 from segarena_server.http.connections import IdleConnections, LimitedProtocol
 from segarena_server.mail.smtp import MailSender
 from segarena_server.outages import OutageRecorder
+from segarena_server.public_address import record_address
 from segarena_server.settings import Settings
 from segarena_server.site import Site
 from segarena_server.storage.data_folder import DataFolder
@@ -233,7 +234,11 @@ class SiteServer:
     async def _notify_start(self, on_start: Callable[[int], Any]) -> None:
         while not self._server.started:
             await asyncio.sleep(0.02)
-        on_start(self._server.servers[0].sockets[0].getsockname()[1])
+        port = self._server.servers[0].sockets[0].getsockname()[1]
+        # The server works without it; only commands that print links need it.
+        with suppress(StoreError):
+            await asyncio.to_thread(record_address, self.site, port)
+        on_start(port)
 
 
 def run_evaluator(site: Site, on_start: Callable[[], Any] = lambda: None) -> None:

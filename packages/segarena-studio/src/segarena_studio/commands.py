@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -15,7 +16,9 @@ from segarena.errors import InvalidInput
 from segarena.terminal.exit_codes import one_line_errors
 from segarena_server.server_log import log_to
 from segarena_server.serving import SiteServer
+from segarena_server.site import Site
 from segarena_studio.annotation.demo_projects import PROJECTS
+from segarena_studio.annotation.folder_masks import list_pictures_with_masks, start_from_masks
 from segarena_studio.annotation.picture_import import sync_folder
 from segarena_studio.standalone import check_port, open_standalone
 from segarena_studio.viewer.catalog import Catalog, open_catalog
@@ -44,6 +47,13 @@ def studio(
             help="Additional segmenter for prompts: NAME, or sam(...). Segmenters without weights are always offered.",
         ),
     ] = None,
+    masks: Annotated[
+        bool | None,
+        typer.Option(
+            help="Start drawings from the masks in FOLDER/masks. [default: ask in a terminal]",
+            show_default=False,
+        ),
+    ] = None,
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
 ) -> None:
     """Annotate scenes, collect prompts and view data in the browser, without an account.
@@ -52,7 +62,8 @@ def studio(
 
         segarena studio --example
 
-    Drawings are stored in the folder, in segarena-studio/. Stop with Ctrl-C; nothing is lost.
+    Drawings are stored in the folder, in segarena-studio/. If the folder has images/ and masks/, only
+    the images are annotated. Stop with Ctrl-C; nothing is lost.
     """
     with one_line_errors("stopped; start it again to continue"):
         if (folder is None) != example:
@@ -77,6 +88,7 @@ def studio(
                 port,
                 segmenter or (),
                 is_example=example,
+                takes_masks=masks,
                 opens_browser=browser,
             )
         typer.echo("ended" if example else "stopped; start it again to continue")
@@ -88,23 +100,28 @@ def _serve(
     segmenters: Sequence[str],
     *,
     is_example: bool,
+    takes_masks: bool | None,
     opens_browser: bool,
 ) -> None:
     """Serve the studio of a folder until it is stopped."""
     check_port(port)
     site, key = open_standalone(folder, port, segmenters=segmenters)
     person = site.only_person or 0
+    page = "projects"
     if is_example:
         typer.echo("preparing the demo, which is deleted when this command ends")
         PROJECTS.add_to(site)
     else:
         added = sync_folder(site, person, folder, _print_progress)
         typer.echo(f"{added.new + added.known} pictures, {added.new} of them new")
-        for line in added.refused:
+        for line in (*added.refused, *added.same):
             typer.secho(line, fg="yellow")
+        if added.project_id is not None:
+            page = f"projects/{added.project_id}"
+            _offer_masks(site, added.project_id, folder, takes_masks)
 
     def welcome(port: int) -> None:
-        address = f"http://127.0.0.1:{port}/studio/open?key={key}&to=projects"
+        address = f"http://127.0.0.1:{port}/studio/open?key={key}&to={page}"
         where = "the demo" if is_example else str(folder)
         typer.echo(
             f"Open the studio of {where} here; the link is for you alone:\n  {address}\nStop with Ctrl-C."
@@ -113,6 +130,30 @@ def _serve(
             typer.launch(address)
 
     SiteServer(site).run(welcome)
+
+
+def _offer_masks(
+    site: Site,
+    project_id: int,
+    folder: Path,
+    takes_masks: bool | None,
+) -> None:
+    """Start the clean tasks of pictures that have masks, if the person wants it."""
+    count = len(list_pictures_with_masks(site, project_id, folder))
+    if takes_masks is False or not count:
+        return
+    pictures = "1 picture" if count == 1 else f"{count} pictures"
+    if takes_masks is None:
+        if not sys.stdin.isatty():
+            typer.echo(f"masks/ has masks of {pictures}; start the drawings from them with --masks")
+            return
+        if not typer.confirm(f"masks/ has masks of {pictures}. Start the drawings from them?"):
+            return
+    started = start_from_masks(site, project_id, folder, _print_progress)
+    drawings = "1 drawing starts" if started.tasks == 1 else f"{started.tasks} drawings start"
+    typer.echo(f"{drawings} from masks")
+    for line in started.told:
+        typer.secho(line, fg="yellow")
 
 
 def _print_progress(files: int) -> None:

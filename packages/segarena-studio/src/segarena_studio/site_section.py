@@ -5,11 +5,13 @@ from __future__ import annotations
 from segarena_server.extensions.site_sections import SiteSection
 from segarena_studio.annotation import personal_data
 from segarena_studio.annotation.export_job import ExportProject
+from segarena_studio.annotation.waiting_tasks import find_returned_notice, find_work_page
 from segarena_studio.human_user import personal_data as seats_data
 from segarena_studio.pages import (
     assistance,
     editor_api,
     home,
+    invitations,
     membership,
     project_export,
     project_pictures,
@@ -27,6 +29,7 @@ from segarena_studio.studies.jobs import CorrectStudy, MakeStudy
 _PAGES = (
     home,
     projects,
+    invitations,
     membership,
     project_pictures,
     project_export,
@@ -47,4 +50,6 @@ STUDIO = SiteSection(
     package="segarena_studio",
     kinds=(MakeStudy(), CorrectStudy(), ExportProject()),
     kept={"drawing": personal_data.KEPT, "studies": studies_data.KEPT, "seats": seats_data.KEPT},
+    start_page=find_work_page,
+    notice=find_returned_notice,
 )

@@ -177,7 +177,7 @@ def test_what_is_finished_is_reviewed_corrected_compared_and_exported(
     assert "names of matched regions" in page
     people_page = lea.get(f"projects/{project}/people").text
     assert re.search(r'data-label="Regions">3<', people_page)
-    assert anna.get(f"projects/{project}/people").text.count('<tr><td><a href="/studio') == 1
+    assert anna.get(f"projects/{project}/people").text.count('<tr><td class="words"><a') == 1
     assert anna.get(f"projects/{project}/export").status_code == 404
     exported = rex.post(f"projects/{project}/export", photographs="yes")
     with zipfile.ZipFile(io.BytesIO(exported.content)) as archive:
@@ -260,12 +260,13 @@ def test_a_rejected_new_project_keeps_what_was_typed(people):
     [
         ("settings", {"name": "", "guide": "Wheels too."}, "Name: expected", "Wheels too."),
         (
-            "members",
-            {"name": "Nobody here", "role": "reviewer"},
+            "invite",
+            {"people": "Nobody here", "role": "reviewer"},
             "confirmed",
-            'value="Nobody here"',
+            ">Nobody here</textarea>",
         ),
-        ("members", {"name": "Nobody", "role": "reviewer"}, "confirmed", "selected>reviewer"),
+        ("invite", {"people": "Nobody", "role": "reviewer"}, "confirmed", "selected>reviewer"),
+        ("invite", {"people": " ,;", "role": "lead"}, "1 to 200 names", "> ,;</textarea>"),
         ("deal", {}, "Expected at least one", "Anna"),
         ("remove", {"name": "Stret"}, "type its name", 'value="Stret"'),
         (

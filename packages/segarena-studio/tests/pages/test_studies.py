@@ -244,6 +244,38 @@ def test_links_are_made_and_ended_and_a_study_is_closed_and_deleted(served, lead
     assert taker.client.get(f"{taker.base}/next").status_code == 404
 
 
+def test_a_rejected_link_is_told_in_its_form_and_keeps_what_was_typed(served, leader):
+    made = study_of(served.site, slug="few-links", training=0)
+    key, place = key_of(leader), f"/studio/studies/{made.slug}"
+    for most, told in (
+        ("0", "People per link: expected 1 to"),
+        ("many", "Most: expected a number"),
+    ):
+        form = {"key": key, "most": most, "label": "first week"}
+        answer = leader.post(f"{place}/links", data=form)
+        assert answer.status_code == 422
+        form = re.search(rf'<form[^>]*action="{place}/links".*?</form>', answer.text, re.DOTALL)[0]
+        assert told in form
+        assert 'value="first week"' in form
+        assert f'value="{most}"' in form
+    answer = leader.post(place, data={"key": key, "state": "sideways"})
+    assert answer.status_code == 422
+    assert 'role="alert"' in answer.text.partition('id="end"')[2]
+
+
+def test_links_have_the_address_at_which_the_server_listens(served, leader, segarena):
+    made = study_of(served.site, slug="found-links", training=0)
+    leader.post(f"/studio/studies/{made.slug}/links", data={"key": key_of(leader), "most": "2"})
+    # The settings have port 0, for which the system chose another one.
+    on_page = re.search(r"\S+/studio/take/[\w-]+", leader.get(f"/studio/studies/{made.slug}").text)
+    assert served.address in on_page[0]
+    data = served.site.folder.path
+    printed = segarena("people", "study", "link", made.slug, "--data", data).stdout.strip()
+    assert printed.startswith(f"{served.address}/studio/take/")
+    path = printed.removeprefix(served.address)
+    assert served.client().get(path).status_code == 200
+
+
 def export_of(client, slug):
     archive = client.get(f"/studio/studies/{slug}/export")
     assert archive.headers["content-type"] == "application/zip"

@@ -9,11 +9,13 @@ from typing import Annotated, Any
 
 import typer
 
-from segarena.errors import InvalidInput
+from segarena.datasets.folder_detection import dataset_spec
+from segarena.errors import InvalidInput, SegarenaError
 from segarena.registry import build
 from segarena.terminal.exit_codes import one_line_errors
 from segarena.terminal.progress import ProgressBar
 from segarena.terminal.worker_options import WORKERS_OPTION
+from segarena_people.collection import find_dataset
 from segarena_people.comparison.answer_features import picture_reader
 from segarena_people.comparison.answers import COMPARABLE_KINDS
 from segarena_people.comparison.participants import named_plugin
@@ -48,7 +50,9 @@ def compare_command(
         typer.Option(
             "--dataset",
             "-d",
-            help="The dataset shown to people, as for `segarena run`; without it users see black pictures.",
+            help="The dataset shown to people, as for `segarena run`. [default: the one that the collection or the "
+            "study names; without any, users see black pictures]",
+            show_default=False,
         ),
     ] = None,
     kinds: Annotated[
@@ -107,6 +111,7 @@ def compare_command(
             raise InvalidInput(
                 f"--kind {unknown[0]}: expected one of {', '.join(COMPARABLE_KINDS)}"
             )
+        dataset = dataset or _named_dataset(people)
         ranked = rank_runs(runs) if runs else []
         if segmenters:
             check_segmenters(
@@ -156,3 +161,22 @@ def compare_command(
             if written is None
             else f"page: {written.html}"
         )
+
+
+def _named_dataset(people: Path) -> str | None:
+    """Return the dataset that the prompts' folder names; None if it names none, or one that cannot be opened here."""
+    try:
+        named = find_dataset(people)
+        if named is not None:
+            build("dataset", dataset_spec(named))
+    except SegarenaError as error:
+        # Users can be compared without pictures, as far as goals are in files.
+        typer.secho(
+            f"the dataset that {people} names is not used: {error}; name it with --dataset",
+            fg="yellow",
+            err=True,
+        )
+        return None
+    if named is not None:
+        typer.echo(f"dataset: {named}, named by {people}", err=True)
+    return named

@@ -97,6 +97,7 @@ def import_command(
                 out,
                 beside=beside,
                 most=most,
+                dataset=dataset or "",
                 on_progress=bar.update,
             )
     typer.echo(f"{out}: {summary.prompts} prompts of {summary.people or 'unknown'} people")

@@ -324,7 +324,7 @@ def _visitor(
                 used.used_at = now
     # Derived from the session key, so that it needs no storage and ends with the session.
     form_key = sign(site, "form", sha256(text)) if kind == "session" else ""
-    lacks_second_factor = kind == "session" and _lacks_second_factor(site, person, key)
+    lacks_second_factor = kind == "session" and lacks_factor(site, person, key.label)
     return Visitor(
         address=address,
         person_id=person.id,
@@ -336,15 +336,21 @@ def _visitor(
     )
 
 
-def _lacks_second_factor(
+def lacks_factor(
     site: Site,
     person: Person,
-    key: AccessKey,
+    label: str,
 ) -> bool:
-    """Return whether the settings require a second factor that the account has not set up."""
+    """Return whether the settings require a second factor that the account has not set up.
+
+    Args:
+        site: the site.
+        person: the account.
+        label: label of the session's key; see `BY_PROVIDER`.
+    """
     required = {"optional": "", "admins": "admin", "organisers": "organiser"}
     role = required[site.settings.second_factor]
-    if not role or not is_at_least(person.role, role) or key.label == BY_PROVIDER:
+    if not role or not is_at_least(person.role, role) or label == BY_PROVIDER:
         return False
     with site.database.reading() as session:
         return not needs_code(session, person.id)

@@ -47,6 +47,19 @@ class PersonalDataSource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SectionNotice:
+    """Number in the navigation, next to the link of a section.
+
+    Attributes:
+        count: the number, at least 1.
+        text: the number in words, such as "2 pictures returned to you".
+    """
+
+    count: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SiteSection:
     """A part of the site that another package provides.
 
@@ -58,6 +71,10 @@ class SiteSection:
         package: the package with `templates/` and `static/`.
         kinds: kinds of background jobs.
         kept: sources of personal data, by their folder in a person's archive.
+        start_page: returns the path of the page on which an account's work waits, given its id; "" without work.
+            People land on it after signing in.
+        notice: returns the notice in the navigation of an account, given its id; None for no notice. Every page calls
+            it, so it must be quick.
     """
 
     title: str
@@ -66,6 +83,8 @@ class SiteSection:
     package: str
     kinds: tuple[JobKind, ...] = ()
     kept: Mapping[str, PersonalDataSource] = field(default_factory=dict[str, PersonalDataSource])
+    start_page: Callable[[Site, int], str] | None = None
+    notice: Callable[[Session, int], SectionNotice | None] | None = None
 
 
 @cache

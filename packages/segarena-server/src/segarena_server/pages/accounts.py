@@ -17,6 +17,7 @@ from segarena_server.auth.passwords import hash_password, is_password
 from segarena_server.auth.permissions import (
     ANYONE,
     cookie_name,
+    lacks_factor,
     record_visitor_event,
     require_role,
     session_cookie,
@@ -28,6 +29,7 @@ from segarena_server.auth.second_factor import needs_code, verify_code
 from segarena_server.challenges.challenge_repository import all_challenges, description_of
 from segarena_server.db.datetimes import utc_datetime
 from segarena_server.db.orm_models import Person
+from segarena_server.extensions.waiting_work import find_start_page
 from segarena_server.http.request_body import Form
 from segarena_server.limits.login_throttle import origin_of
 from segarena_server.mail.mail_outbox import clean_address, queue_email
@@ -42,12 +44,14 @@ _MOST_TOKENS = 20
 @router.get("/sign-in")
 @require_role(ANYONE)
 def show_sign_in(request: Request) -> Response:
-    """Show the sign-in form, or the home page to a person who is signed in.
+    """Show the sign-in form, or the start page to a person who is signed in.
 
     The form has no key of a session, so within a session the server would reject it.
     """
-    if visitor_of(request).person_id is not None:
-        return RedirectResponse("/", 303)
+    visitor = visitor_of(request)
+    if visitor.person_id is not None:
+        start = find_start_page(site_of(request), visitor.person_id, visitor.role)
+        return RedirectResponse(start, 303)
     return render_page(request, "sign_in.html", title="Sign in", fault="", name="")
 
 
@@ -284,7 +288,9 @@ def _signed_in(request: Request, person: Person) -> Response:
     with site.database.writing() as session:
         key = create_key(session, "session", site.now(), person_id=person.id)
         record_event(session, site.now(), "sign-in", person_id=person.id, address=address)
-    answer = RedirectResponse("/", 303)
+    # Without a required second factor, the session opens few pages, and the home page says why.
+    role = "viewer" if lacks_factor(site, person, "") else person.role
+    answer = RedirectResponse(find_start_page(site, person.id, role), 303)
     set_session(answer, site, key)
     set_known_device(answer, request, person.id)
     return answer

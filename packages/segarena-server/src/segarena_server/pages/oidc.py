@@ -29,6 +29,7 @@ from segarena_server.auth.permissions import (
 )
 from segarena_server.auth.second_factor import needs_code
 from segarena_server.db.orm_models import Person
+from segarena_server.extensions.waiting_work import find_start_page
 from segarena_server.pages.account_data import check_recent_sign_in
 from segarena_server.pages.accounts import set_session
 from segarena_server.pages.rendering import render_page
@@ -144,7 +145,8 @@ def _sign_in(
         raise http_errors.Refusal(403, "closed", "this account is closed; ask an organiser")
     if not key:
         return render_page(request, "waiting.html", title="Almost done")
-    return _redirect_page(request, person, "/", key)
+    start = find_start_page(site, person.id, person.role)
+    return _redirect_page(request, person, start, key)
 
 
 def _connect(

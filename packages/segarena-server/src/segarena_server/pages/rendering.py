@@ -18,6 +18,7 @@ from segarena_server.auth.permissions import Visitor, site_of
 from segarena_server.challenges.markdown import first_paragraph
 from segarena_server.challenges.phase_fields import phase_rules
 from segarena_server.extensions.site_sections import site_sections, static_fingerprint
+from segarena_server.extensions.waiting_work import list_notices
 
 _PACKAGE = "segarena_server"
 _UNITS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
@@ -64,6 +65,7 @@ def render_page(
         "site": site_of(request),
         "path": request.url.path,
         "site_sections": site_sections(),
+        "notices": list_notices(site_of(request), visitor),
     }
     return HTMLResponse(render_template(template, package=package, **context, **values), status)
 

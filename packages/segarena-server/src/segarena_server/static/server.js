@@ -61,10 +61,15 @@ for (const box of document.querySelectorAll("[data-tabs]")) {
 // The Swedish locale is the one that formats dates as 2026-06-01 12:00.
 {
   const here = new Intl.DateTimeFormat("sv-SE", {dateStyle: "short", timeStyle: "short"});
-  for (const time of document.querySelectorAll("time[datetime]")) {
-    time.title = time.textContent;
-    time.textContent = here.format(new Date(time.dateTime));
-  }
+  const showLocalTimes = () => {
+    for (const time of document.querySelectorAll("time[datetime]:not([title])")) {
+      time.title = time.textContent;
+      time.textContent = here.format(new Date(time.dateTime));
+    }
+  };
+  showLocalTimes();
+  // Scripts of other packages send this event after they have replaced a part of the page.
+  document.addEventListener("segarena:replaced", showLocalTimes);
   document.getElementById("zone").textContent = `Times are in your zone, ${here.resolvedOptions().timeZone}.`;
 }
 // Reload pages that wait for a result, such as images that are being rendered.

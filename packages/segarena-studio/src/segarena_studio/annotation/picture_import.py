@@ -11,11 +11,13 @@ from sqlalchemy import select
 from segarena.errors import InvalidInput, SegarenaError
 from segarena.files.images import list_image_files
 from segarena_server.site import Site
+from segarena_studio.annotation.folder_masks import MASKS, has_mask_layout
 from segarena_studio.annotation.pictures import (
     MOST_BYTES,
     CheckedPicture,
     add_picture,
     check_picture,
+    find_same_content,
 )
 from segarena_studio.annotation.projects import ProjectRules, create_project
 from segarena_studio.orm_models import Picture, Project
@@ -24,11 +26,29 @@ _MOST_TOLD = 50
 
 
 class ImportResult(msgspec.Struct, kw_only=True):
-    """Result of an import: new files, already known files, and one line per rejected file with the reason."""
+    """Result of an import.
+
+    Attributes:
+        new: number of new pictures.
+        known: number of files that the project had already, under the same name.
+        refused: one line per rejected file, with the reason.
+        same: one line per new picture with the content of another picture of the project.
+    """
 
     new: int = 0
     known: int = 0
     refused: list[str] = []
+    same: list[str] = []
+
+
+class FolderImport(ImportResult, kw_only=True):
+    """Result of importing the folder of `segarena studio`.
+
+    Attributes:
+        project_id: number of the folder's project; None if the folder has no pictures.
+    """
+
+    project_id: int | None = None
 
 
 def add_files(
@@ -48,9 +68,12 @@ def add_files(
     added = ImportResult()
     for number, (name, content) in enumerate(files, 1):
         try:
-            is_new = _keep(site, project_id, check_picture(name, content))
+            checked = check_picture(name, content)
+            is_new, other = _keep(site, project_id, checked)
             added.new += is_new
             added.known += not is_new
+            if other and len(added.same) < _MOST_TOLD:
+                added.same.append(f"{checked.name} has the same content as {other}")
         except InvalidInput as error:
             # The page shows one line for each rejected file.
             if len(added.refused) < _MOST_TOLD:
@@ -85,10 +108,11 @@ def sync_folder(
     person_id: int,
     folder: Path,
     on_step: Callable[[int], object] = lambda _: None,
-) -> ImportResult:
+) -> FolderImport:
     """Add the new pictures of a folder to its project; create the project if it does not exist.
 
-    Pictures with known names are not read again. A folder without pictures gets no project.
+    Pictures with known names are not read again. A folder without pictures gets no project. If the folder has
+    `images/` and `masks/`, the masks are not pictures; see `segarena_studio.annotation.folder_masks`.
 
     Args:
         site: site of one person on this machine.
@@ -97,13 +121,15 @@ def sync_folder(
         on_step: called with the number of files processed so far.
     """
     # The studio stores its own files, which include pictures, in a subfolder of the picture folder.
-    own = site.folder.path.name
+    excluded = {site.folder.path.name}
+    if has_mask_layout(folder):
+        excluded.add(MASKS)
     paths: list[Path] = []
     for path in list_image_files(folder):
-        if path.relative_to(folder).parts[0] != own:
+        if path.relative_to(folder).parts[0] not in excluded:
             paths.append(path)
     if not paths:
-        return ImportResult()
+        return FolderImport()
     name = folder.resolve().name or "Pictures"
     with site.database.writing() as session:
         project = session.scalar(
@@ -119,8 +145,13 @@ def sync_folder(
         known = set(session.scalars(names))
     new = [path for path in paths if path.relative_to(folder).as_posix() not in known]
     added = add_files(site, project.id, _contents(folder, new), on_step)
-    added.known += len(paths) - len(new)
-    return added
+    return FolderImport(
+        new=added.new,
+        known=added.known + len(paths) - len(new),
+        refused=added.refused,
+        same=added.same,
+        project_id=project.id,
+    )
 
 
 def check_folder(folder: Path, roots: Iterable[str]) -> Path:
@@ -157,9 +188,11 @@ def _keep(
     site: Site,
     project_id: int,
     checked: CheckedPicture,
-) -> bool:
+) -> tuple[bool, str]:
+    """Add a picture; return whether it is new, and the name of another picture of the same content, or ""."""
     with site.database.writing() as session:
         project = session.get(Project, project_id, with_for_update=True)
         if project is None:
             raise SegarenaError("the project was deleted")
-        return add_picture(session, project, site.folder.photographs, checked, site.now())
+        is_new = add_picture(session, project, site.folder.photographs, checked, site.now())
+        return is_new, find_same_content(session, project, checked) if is_new else ""

@@ -166,6 +166,22 @@ def add_picture(
     return True
 
 
+def find_same_content(
+    session: Session,
+    project: Project,
+    checked: CheckedPicture,
+) -> str:
+    """Return the name of the first other picture of the project with the same content, or ""."""
+    query = (
+        select(Picture.name)
+        .where(Picture.project_id == project.id, Picture.sha256 == sha256(checked.content))
+        .where(Picture.name != checked.name)
+        .order_by(Picture.id)
+        .limit(1)
+    )
+    return session.scalar(query) or ""
+
+
 def remove_picture(
     session: Session,
     storage: ContentStore,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import dataclass
 from typing import Annotated
 
 import msgspec
@@ -48,6 +49,23 @@ class ProjectRules(msgspec.Struct, frozen=True, kw_only=True):
     is_free: bool = True
     is_reviewed: bool = True
     seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectPage:
+    """One page of a person's projects.
+
+    Attributes:
+        rows: projects, with the person's role in each.
+        count: number of projects on all pages.
+        number: number of this page, from 1.
+        pages: number of pages, at least 1.
+    """
+
+    rows: list[tuple[Project, str]]
+    count: int
+    number: int
+    pages: int
 
 
 def create_project(
@@ -137,15 +155,49 @@ def read_segmenters(project: Project) -> tuple[str, ...]:
     return tuple(project.segmenters.splitlines())
 
 
-def list_projects_of(session: Session, person_id: int) -> list[tuple[Project, str]]:
-    """Return a person's projects with the person's role in each, newest first."""
+def list_projects_of(
+    session: Session,
+    person_id: int,
+    *,
+    text: str = "",
+    role: str = "",
+    state: str = "",
+    most: int,
+    page: int = 1,
+) -> ProjectPage:
+    """Return a page of a person's projects, newest first. A number beyond the last page gives the last.
+
+    Args:
+        session: read session.
+        person_id: the person.
+        text: return only projects with this text in their name.
+        role: return only projects in which the person has this role; "" returns all.
+        state: "open" or "closed"; "" returns both.
+        most: number of projects per page.
+        page: number of the page, from 1.
+    """
     query = (
         select(Project, Member.role)
         .join(Member, Member.project_id == Project.id)
         .where(Member.person_id == person_id)
-        .order_by(Project.id.desc())
     )
-    return [(project, role) for project, role in session.execute(query)]
+    if text:
+        query = query.where(Project.name.icontains(text, autoescape=True))
+    if role:
+        query = query.where(Member.role == role)
+    if state:
+        query = query.where(Project.state == state)
+    count = session.scalar(query.with_only_columns(func.count(Project.id))) or 0
+    pages = max(1, -(-count // most))
+    number = min(max(1, page), pages)
+    of_page = query.order_by(Project.id.desc()).limit(most).offset(most * (number - 1))
+    rows = [(project, role) for project, role in session.execute(of_page)]
+    return ProjectPage(
+        rows=rows,
+        count=count,
+        number=number,
+        pages=pages,
+    )
 
 
 def find_project_named(session: Session, name: str) -> Project:

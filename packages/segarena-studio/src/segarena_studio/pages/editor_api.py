@@ -294,6 +294,15 @@ async def comment(request: Request, task_id: int) -> Response:
     return await run_in_threadpool(_change, request, task_id, change)
 
 
+@router.get("/studio/tasks/{task_id:int}/comments")
+@require_role("participant")
+def give_comments(request: Request, task_id: int) -> Response:
+    """Return the comments on a task, oldest first."""
+    with site_of(request).database.reading() as session:
+        found = find_task(session, task_id, visitor_of(request).person_id)
+        return _json({"comments": [_comment(one) for one in list_comments(session, found.task)]})
+
+
 @router.post("/studio/tasks/{task_id:int}/comments/{comment_id:int}/done")
 @require_role("participant")
 async def settle_comment(

@@ -38,6 +38,11 @@ class FormError:
     values: Mapping[str, str]
 
 
+def page_title(title: str, error: FormError | None) -> str:
+    """Return the title of a page; screen readers read it first, so it announces an error."""
+    return f"Error: {title}" if error else title
+
+
 def answer_in_form(
     request: Request,
     form: str,

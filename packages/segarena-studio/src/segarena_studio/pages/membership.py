@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
@@ -20,14 +18,9 @@ from segarena_studio.pages.review import rejected_review
 router = APIRouter(include_in_schema=False)
 
 
-def _members_form(values: Mapping[str, str]) -> str:
-    """Return which form of the settings page sent these fields: the table's, or the one that adds."""
-    return "people" if values.get("do") else "member"
-
-
 @router.post("/studio/projects/{project_id:int}/members")
 @require_role("participant")
-@rejected_in_form(_members_form, rejected_settings)
+@rejected_in_form("people", rejected_settings)
 def put(
     request: Request,
     project_id: int,

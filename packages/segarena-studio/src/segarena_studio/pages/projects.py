@@ -50,33 +50,65 @@ from segarena_studio.annotation.projects import (
     read_segmenters,
     remove_project,
 )
+from segarena_studio.annotation.waiting_tasks import count_waiting, list_returned_tasks
 from segarena_studio.assistance.assistants import assistants_of
-from segarena_studio.orm_models import STATES, Project
-from segarena_studio.pages.form_errors import FormError, rejected_in_form
+from segarena_studio.orm_models import MEMBER_ROLES, STATES, Project
+from segarena_studio.pages.form_errors import FormError, page_title, rejected_in_form
 from segarena_studio.pages.rendering import studio_page
 
 router = APIRouter(include_in_schema=False)
 ON_A_PAGE = 48
 """Number of pictures on a page."""
+_MOST_PAGES = 10**6
+PROJECTS_ON_A_PAGE = 24
+"""Number of projects on a page of the list."""
 
 
 @router.get("/studio/projects")
 @require_role("participant")
-def list_projects(request: Request) -> Response:
-    """List the visitor's projects."""
+def list_projects(
+    request: Request,
+    text: str = "",
+    role: str = "",
+    state: str = "",
+    view: str = "",
+    page: int = 1,
+) -> Response:
+    """List the visitor's projects with what waits for the visitor in each, as cards or as a table."""
     site = site_of(request)
     visitor = visitor_of(request)
+    me = visitor.person_id or 0
+    asked = {
+        "text": " ".join(text.split())[:100],
+        "role": role if role in MEMBER_ROLES else "",
+        "state": state if state in ("open", "closed") else "",
+    }
     with site.database.reading() as session:
-        found = list_projects_of(session, visitor.person_id or 0)
-        counts = count_tasks_by_state(session, [project.id for project, _ in found])
-    shown = [(project, role, counts[project.id]) for project, role in found]
+        found = list_projects_of(session, me, **asked, most=PROJECTS_ON_A_PAGE, page=page)
+        counts = count_tasks_by_state(session, [project.id for project, _ in found.rows])
+        waiting = count_waiting(session, found.rows, me)
+        returned = list_returned_tasks(session, me)
+    shown = [
+        (project, role, counts[project.id], waiting[project.id]) for project, role in found.rows
+    ]
     return studio_page(
         request,
         "projects.html",
         title="Projects",
         projects=shown,
+        found=found,
+        asked=asked,
+        query=urlencode({**asked, "view": _view(view)}),
+        view=_view(view),
+        roles=MEMBER_ROLES,
         states=STATES,
+        returned=returned,
     )
+
+
+def _view(view: str) -> str:
+    """Return how a list is shown: "table", or "" for cards."""
+    return "table" if view == "table" else ""
 
 
 @router.get("/studio/projects/new")
@@ -122,13 +154,15 @@ def show_project(
     state: str = "",
     person: str = "",
     text: str = "",
+    view: str = "",
     page: int = 1,
 ) -> Response:
     """Show the progress of a project: annotators see their own tasks, reviewers and leads all tasks."""
     site = site_of(request)
     visitor = visitor_of(request)
     me = visitor.person_id or 0
-    page = max(1, page)
+    # Larger numbers would overflow the integers that databases use for OFFSET.
+    page = min(max(1, page), _MOST_PAGES)
     state = state if state in STATES else ""
     chosen = number_in(person)
     with site.database.reading() as session:
@@ -145,7 +179,7 @@ def show_project(
             project,
             person_id=None if sees_all else me,
             most=ON_A_PAGE,
-            begin=ON_A_PAGE * (max(1, page) - 1),
+            begin=ON_A_PAGE * (page - 1),
             **how,
         )
         values: dict[str, Any] = {
@@ -153,6 +187,7 @@ def show_project(
             "own": list(session.scalars(select_open_tasks(project.id, me))),
             "free": count_free_tasks(session, project, me),
             "members": list_members(session, project) if sees_all else [],
+            "returned": list_returned_tasks(session, me, project.id),
         }
         measured = read_agreement(session, project.id) if sees_all else ()
         is_behind = sees_all and bool(find_pending_pairs(session, project.id, 1))
@@ -161,9 +196,12 @@ def show_project(
             "state": state,
             "person": person if chosen else "",
             "text": text[:100],
+            "view": _view(view),
         }
     )
     values |= {
+        "view": _view(view),
+        "is_filtered": bool(state or chosen or text[:100]),
         "project": project,
         "role": role,
         "sees_all": sees_all,
@@ -355,6 +393,8 @@ def settings_page(
             "dealt": "",
             "added": None,
             "started": None,
+            "invited": None,
+            "letters": [],
             "rules": read_rules(project),
             **results,
         }
@@ -373,11 +413,6 @@ def settings_page(
         error=error,
         **page_values,
     )
-
-
-def page_title(title: str, error: FormError | None) -> str:
-    """Return the title of a page; screen readers read it first, so it announces an error."""
-    return f"Error: {title}" if error else title
 
 
 def list_segmenters(site: Site) -> tuple[str, ...]:

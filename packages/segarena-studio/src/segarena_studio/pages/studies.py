@@ -27,6 +27,8 @@ from segarena_server.db.orm_models import Job
 from segarena_server.extensions.allowed_plugins import plugin_fault
 from segarena_server.http.request_body import Form, LargeForm, number_in
 from segarena_server.jobs.job_queue import enqueue_job, find_job
+from segarena_server.public_address import find_address
+from segarena_studio.pages.form_errors import FormError, page_title, rejected_in_form
 from segarena_studio.pages.rendering import studio_page
 from segarena_studio.studies.correction_round import build_request
 from segarena_studio.studies.description import MODES, Study, decode_study, encode_study
@@ -130,8 +132,10 @@ def _show(
     *,
     asked: str = "",
     fault: str = "",
+    error: FormError | None = None,
 ) -> Response:
     site = site_of(request)
+    public_address = find_address(site)
     with site.database.reading() as session:
         row = session.scalar(select(StudyRow).where(StudyRow.slug == slug))
         if row is None:
@@ -143,7 +147,7 @@ def _show(
         ).all()
         addresses: list[tuple[StudyLink, str]] = []
         for link in links:
-            address = f"{site.settings.address}/studio/take/{link_text(site, link)}"
+            address = f"{public_address}/studio/take/{link_text(site, link)}"
             addresses.append((link, address))
         corrections: list[tuple[str, Job]] = []
         for job in CorrectStudy.of_study(session, row):
@@ -162,18 +166,30 @@ def _show(
             "segmenters": list_click_segmenters(),
             "asked": asked,
             "fault": fault,
+            "error": error,
         }
+    failed = 422 if fault else 200
     return studio_page(
         request,
         "study.html",
-        title=study.title,
-        status=422 if fault else 200,
+        title=page_title(study.title, error),
+        status=error.status if error else failed,
         **values,
     )
 
 
+def rejected_study(
+    request: Request,
+    error: FormError,
+    slug: str,
+) -> Response:
+    """Return the page of a study with the error in one of its forms."""
+    return _show(request, slug, error=error)
+
+
 @router.post(_PATH + "/{slug}")
 @require_role("organiser")
+@rejected_in_form("state", rejected_study)
 def change_study(
     request: Request,
     slug: str,
@@ -188,10 +204,7 @@ def change_study(
         if asked == "deleted":
             delete_study(session, site.now(), row, by)
             return RedirectResponse(_PATH, 303)
-        try:
-            set_study_state(session, site.now(), row, asked, by)
-        except InvalidInput as error:
-            raise http_errors.invalid(str(error)) from error
+        set_study_state(session, site.now(), row, asked, by)
     return RedirectResponse(f"{_PATH}/{slug}", 303)
 
 
@@ -227,6 +240,7 @@ def correct(
 
 @router.post(_PATH + "/{slug}/links")
 @require_role("organiser")
+@rejected_in_form("links", rejected_study)
 def add_link(
     request: Request,
     slug: str,
@@ -237,12 +251,9 @@ def add_link(
     most = number_in(form.get("most", ""))
     if most is None:
         raise http_errors.invalid(f"most: expected a number, got {form.get('most', '')[:40]!r}")
-    try:
-        with site.database.writing() as session:
-            row = _row(session, slug)
-            make_link(session, row, form.get("label", ""), most, site.now())
-    except InvalidInput as error:
-        raise http_errors.invalid(str(error)) from error
+    with site.database.writing() as session:
+        row = _row(session, slug)
+        make_link(session, row, form.get("label", ""), most, site.now())
     return RedirectResponse(f"{_PATH}/{slug}#links", 303)
 
 

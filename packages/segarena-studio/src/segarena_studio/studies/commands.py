@@ -10,6 +10,7 @@ import typer
 from segarena.errors import InvalidInput
 from segarena.terminal.exit_codes import one_line_errors
 from segarena.terminal.sheet_output import show_sheet
+from segarena_server.public_address import find_address
 from segarena_server.site import Site
 from segarena_studio.standalone import open_site_of_folder
 from segarena_studio.studies.correction_round import add_corrections
@@ -71,13 +72,17 @@ def add_link(
     data: Data = DATA,
     db: Db = None,
 ) -> None:
-    """Create a link by which people participate without an account."""
+    """Create a link by which people participate without an account.
+
+    The link begins with the address at which the server was last started.
+    """
     with one_line_errors():
         site = _site(data, db)
         with site.database.writing() as session:
             made = make_link(session, study_named(session, name), label, most, site.now())
-            address = f"{site.settings.address}/studio/take/{link_text(site, made)}"
-    typer.echo(address)
+            text = link_text(site, made)
+        address = find_address(site)
+    typer.echo(f"{address}/studio/take/{text}")
 
 
 @study.command("correct")

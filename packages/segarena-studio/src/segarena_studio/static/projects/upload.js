@@ -1,8 +1,10 @@
 // Upload files one after the other: this works for thousands, and a rejected file does not stop the
 // others.
+import { refreshParts } from "./live-parts.js";
+
 /**
  * The server's response to an upload.
- * @typedef {{new: number, known: number, refused: string[]}} Added
+ * @typedef {{new: number, known: number, refused: string[], same: string[]}} Added
  */
 
 const KINDS = /\.(jpe?g|png|webp|tiff?|bmp|pgm|ppm)$/i;
@@ -22,10 +24,19 @@ async function send(form, file) {
     const answer = await fetch(form.action, {method: "POST", body, headers: {accept: "application/json"}});
     const told = await answer.json();
     if ("refused" in told) return told;
-    return {new: 0, known: 0, refused: [`${file.name}: ${told.message ?? answer.status}`]};
+    return {new: 0, known: 0, same: [], refused: [`${file.name}: ${told.message ?? answer.status}`]};
   } catch {
-    return {new: 0, known: 0, refused: [`${file.name}: the server did not answer; send it again`]};
+    return {new: 0, known: 0, same: [], refused: [`${file.name}: the server did not answer; send it again`]};
   }
+}
+
+/**
+ * Return the response to a file that need not be sent, such as a folder.
+ * @param {File} file
+ * @returns {Added}
+ */
+function notAPicture(file) {
+  return {new: 0, known: 0, same: [], refused: [`${file.name}: expected JPEG, PNG, WebP, TIFF, BMP or PNM; choose other files`]};
 }
 
 /**
@@ -46,11 +57,11 @@ async function sendAll(form, files) {
   const sum = {new: 0, known: 0, refused: 0};
   for (const [place, file] of files.entries()) {
     words.textContent = `${place + 1} of ${files.length}: ${file.name}`;
-    const told = await send(form, file);
+    const told = KINDS.test(file.name) ? await send(form, file) : notAPicture(file);
     sum.new += told.new;
     sum.known += told.known;
     sum.refused += told.refused.length;
-    for (const line of told.refused) {
+    for (const line of [...told.refused, ...told.same]) {
       const item = document.createElement("li");
       item.textContent = line;
       refused.append(item);
@@ -61,6 +72,7 @@ async function sendAll(form, files) {
   words.textContent = `${sum.new} added${known}${sum.refused ? `, ${sum.refused} rejected` : ""}.`;
   button.disabled = false;
   form.reset();
+  if (sum.new) void refreshParts();
 }
 
 for (const form of /** @type {NodeListOf<HTMLFormElement>} */ (document.querySelectorAll("form[data-upload]"))) {
@@ -69,14 +81,29 @@ for (const form of /** @type {NodeListOf<HTMLFormElement>} */ (document.querySel
     event.preventDefault();
     sendAll(form, [...(input.files ?? [])]);
   });
-  for (const kind of ["dragover", "dragleave", "drop"]) {
-    form.addEventListener(kind, (event) => {
-      event.preventDefault();
-      form.classList.toggle("over", kind === "dragover");
-    });
-  }
-  form.addEventListener("drop", (event) => {
-    const files = [...(event.dataTransfer?.files ?? [])].filter((file) => KINDS.test(file.name));
-    if (files.length) sendAll(form, files);
+}
+
+// Files may be dropped anywhere: next to the form, the browser would open them instead of the page.
+const target = /** @type {HTMLFormElement | null} */ (document.querySelector("form[data-upload]"));
+
+/** @param {DragEvent} event */
+function hasFiles(event) {
+  return event.dataTransfer?.types.includes("Files") ?? false;
+}
+
+for (const kind of ["dragover", "dragleave", "drop"]) {
+  document.addEventListener(kind, (event) => {
+    if (!target || !hasFiles(/** @type {DragEvent} */ (event))) return;
+    event.preventDefault();
+    target.classList.toggle("over", kind === "dragover");
   });
 }
+
+document.addEventListener("drop", (event) => {
+  const files = [...(event.dataTransfer?.files ?? [])];
+  if (!target || !files.length) return;
+  const around = target.closest("details");
+  if (around) around.open = true;
+  target.scrollIntoView({ block: "nearest" });
+  void sendAll(target, files);
+});

@@ -143,7 +143,8 @@ def run(
             )
     if challenge is not None and isolate:
         raise typer.BadParameter(
-            "a challenge keeps the truth on its server; omit this option", param_hint="--isolate"
+            "a challenge keeps the ground truth on its server; omit this option",
+            param_hint="--isolate",
         )
     if challenge is not None and pdb:
         raise typer.BadParameter(

@@ -126,7 +126,7 @@ def test_a_reference_computes_what_it_remembers_once():
             np.zeros((2, 3)),
             np.zeros((3, 2)),
             None,
-            r"prediction has shape \(2, 3\), the target \(3, 2\)",
+            r"prediction: expected the target's shape \(3, 2\), got \(2, 3\)",
         ),
         (
             np.zeros((2, 3)),

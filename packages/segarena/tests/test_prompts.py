@@ -92,8 +92,14 @@ def test_prompts_up_to_the_last_pixel_are_inside(prompt):
         (Scribble(((0.0, 4.01),)), "lies outside"),
         (Scribble(((float("nan"), 0.0),)), "lies outside"),
         (Scribble(()), "expected positions with 2 coordinates"),
-        (MaskPrompt(MASK), r"mask prompt has shape \(4, 4\), the sample \(4, 5\)"),
-        (Support(SUPPORT.sample, MASK[:3]), r"support mask has shape \(3, 4\), its image \(4, 4\)"),
+        (
+            MaskPrompt(MASK),
+            r"mask prompt: expected the shape of the sample, \(4, 5\), got \(4, 4\)",
+        ),
+        (
+            Support(SUPPORT.sample, MASK[:3]),
+            r"support mask: expected the shape of its image, \(4, 4\), got \(3, 4\)",
+        ),
     ],
 )
 def test_a_prompt_outside_the_sample_is_refused(prompt, message):

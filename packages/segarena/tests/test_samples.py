@@ -129,7 +129,7 @@ def test_a_sample_whose_targets_fit_passes():
         (
             [Target(id="a", mask=np.zeros((4, 5), dtype=bool))],
             InvalidMask,
-            r"sample s, target a: mask has shape \(4, 5\), the sample \(4, 6\)",
+            r"sample s, target a: expected a mask in the shape of the sample, \(4, 6\), got \(4, 5\)",
         ),
         (
             [Target(id="a", mask=np.zeros((4, 6)))],
@@ -153,7 +153,7 @@ def test_a_sample_whose_targets_fit_passes():
         (
             [Target(id="a", mask=np.zeros((4, 6), dtype=bool))] * 2,
             InvalidInput,
-            "two targets have the id 'a'; ids must differ",
+            "two targets have the id 'a'; rename one of them",
         ),
     ],
 )

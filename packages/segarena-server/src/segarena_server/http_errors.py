@@ -71,7 +71,7 @@ def admission(kind: str, message: str) -> Refusal:
 
 
 def quota(message: str, retry_after_s: float | None) -> Refusal:
-    """Return the error for an exceeded limit, which the message names: 429."""
+    """Return a 429 error; the message names the exceeded limit."""
     return Refusal(429, "quota", message, retry_after_s)
 
 

@@ -108,7 +108,7 @@ def remarks_of(data: Path, settings: Settings) -> Iterator[str]:
     if settings.is_secure and not settings.behind_proxy:
         yield "behind_proxy is not set: if a proxy handles TLS, all clients appear to have its address"
     if not settings.workers:
-        yield "workers = 0: this server evaluates nothing; another server with the same database must"
+        yield "workers = 0: this server evaluates nothing; another server with the same database must do so"
     if settings.port and _is_taken(settings.host, settings.port):
         yield (
             f"another program listens on {settings.host}:{settings.port}; ignore this if it is this server, "
@@ -204,7 +204,9 @@ def _check_parent(path: Path) -> list[str]:
     there = _existing_parent(path)
     if os.access(there, os.W_OK | os.X_OK):
         return []
-    return [f"{path} cannot be created: {there} is not writable"]
+    return [
+        f"{path} cannot be created: {there} is not writable; change its permissions, or choose another folder"
+    ]
 
 
 def _check_folder(folder: DataFolder) -> Iterator[str]:
@@ -213,7 +215,7 @@ def _check_folder(folder: DataFolder) -> Iterator[str]:
         folder.remote.check()
     for path in (folder.path, folder.runs, folder.samples.folder, folder.photographs.folder):
         if path.exists() and not os.access(path, os.R_OK | os.W_OK | os.X_OK):
-            yield f"{path} is not readable and writable for this user"
+            yield f"{path} is not readable and writable for this user; change its owner or permissions"
     yield from map(str, (*folder.samples.damaged(), *folder.photographs.damaged()))
 
 

@@ -99,11 +99,11 @@ class MailSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
             ),
             (
                 bool(self.password_file) and not Path(self.password_file).is_file(),
-                f"mail.password_file: {self.password_file} does not exist",
+                f"mail.password_file: {self.password_file} does not exist; create it, or correct the path",
             ),
             (
                 bool(self.ca_file) and not Path(self.ca_file).is_file(),
-                f"mail.ca_file: {self.ca_file} does not exist",
+                f"mail.ca_file: {self.ca_file} does not exist; create it, or correct the path",
             ),
         ]
         return [message for is_wrong, message in checks if is_wrong]
@@ -184,7 +184,7 @@ class OidcSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_o
             ),
             (
                 bool(file) and not Path(file).is_file(),
-                f"oidc.client_secret_file: {file} does not exist",
+                f"oidc.client_secret_file: {file} does not exist; create it, or correct the path",
             ),
         ]
         return [message for is_wrong, message in checks if is_wrong]

@@ -112,7 +112,7 @@ def test_the_participant_sees_each_round_and_nothing_of_the_truth_is_opened(
     exchanged = one.exchanged
 
     def out_of_reach(*_, **__):
-        raise AssertionError("this has the truth")
+        raise AssertionError("this has the ground truth")
 
     monkeypatch.setattr(Plan, "cast", out_of_reach)
     monkeypatch.setattr(
@@ -143,7 +143,7 @@ def test_the_participant_sees_each_round_and_nothing_of_the_truth_is_opened(
 
 def out_of_reach_of(real, kinds):
     def build(kind, spec):
-        assert kind not in kinds, "this has the truth"
+        assert kind not in kinds, "this has the ground truth"
         return real(kind, spec)
 
     return build

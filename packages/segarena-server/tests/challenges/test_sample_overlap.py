@@ -164,7 +164,7 @@ def test_a_practice_of_the_same_pool_is_refused_at_once(site):
 
 
 def test_a_practice_with_a_copy_is_refused_unless_it_is_allowed_in_words(site, pools):
-    expected = r"practice c/practice reveals the truth of 1 of 2 .* test c/final .*nearly the same pixels.* astronaut"
+    expected = r"c/practice reveals the ground truth of 1 of 2 .* test c/final .*nearly the same pixels.* astronaut"
     with pytest.raises(InvalidInput, match=expected):
         make_challenge(site, with_practice(pools, "copy"))
     make_challenge(site, with_practice(pools, "copy", practice_may_reveal_test=True))
@@ -178,7 +178,9 @@ def test_a_practice_of_other_samples_is_made(site, pools):
 
 def test_a_preview_refuses_it_too(pools):
     described = with_practice(pools, "copy")
-    with pytest.raises(InvalidInput, match="practice c/practice reveals the truth of 1 of 2"):
+    with pytest.raises(
+        InvalidInput, match="practice c/practice reveals the ground truth of 1 of 2"
+    ):
         preview_phases(Evaluator(described), described, lambda done, of: nullcontext())
     described = with_practice(pools, "other")
     lines = [
@@ -197,7 +199,7 @@ def test_a_practice_of_another_challenge_is_refused_and_one_that_is_there_is_a_f
         make_challenge(site, practice)
     make_challenge(site, describe("tried", pools["copy"], PRACTICE, practice_may_reveal_test=True))
     assert not any(
-        "reveals the truth" in fault for fault in check(tmp_path / "data", None, {}).faults
+        "reveals the ground truth" in fault for fault in check(tmp_path / "data", None, {}).faults
     )
     with site.database.writing() as session:
         row = session.get_one(Challenge, existing_challenge(site, "tried").id)
@@ -207,7 +209,7 @@ def test_a_practice_of_another_challenge_is_refused_and_one_that_is_there_is_a_f
     faults = [fault for fault in check(tmp_path / "data", None, {}).faults if "reveals" in fault]
     assert len(faults) == 1
     assert faults[0].startswith(
-        "practice tried/practice reveals the truth of 1 of 2 samples of test"
+        "practice tried/practice reveals the ground truth of 1 of 2 samples of test"
     )
 
 

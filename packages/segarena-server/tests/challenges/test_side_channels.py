@@ -1,4 +1,4 @@
-"""Side channels of replies: they reveal nothing of the truth. Each test fails if its channel is open."""
+"""Side channels of replies: they reveal nothing of the ground truth. Each test fails if its channel is open."""
 
 from dataclasses import replace
 
@@ -76,7 +76,7 @@ def what_pages_show(done):
 def test_the_end_of_a_dialogue_is_told_for_rounds_that_were_not_held_before_alone(
     event, truth, last
 ):
-    """Otherwise each further run could query the truth once per round."""
+    """Otherwise each further run could query the ground truth once per round."""
     past = first_run(event, 3)
     right, wrong = Asker(event, past=past), Asker(event, past=past)
     for asker in (right, wrong):

@@ -1,4 +1,4 @@
-"""Participants with the real server, whose run contains the truth."""
+"""Participants with the real server, whose run contains the ground truth."""
 
 import os
 import signal

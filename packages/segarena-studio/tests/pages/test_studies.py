@@ -164,7 +164,7 @@ def test_a_second_round_is_asked_for_on_the_page(served, leader):
         ("((", "expected NAME"),
         ("geodesic", "geodesic, which takes volumes"),
         ("colour-flow", "which takes videos"),
-        ("target-box", "which sees the truth"),
+        ("target-box", "which sees the ground truth"),
         ("copy-support-mask", "which takes no clicks"),
     ):
         assert why in leader.post(f"{place}/corrections", data={"key": key, "segmenter": text}).text

@@ -117,7 +117,7 @@ class Comparison(Memory):
     def __init__(self, prediction: Mask, reference: Reference) -> None:
         if prediction.shape != reference.shape:
             raise InvalidMask(
-                f"prediction has shape {prediction.shape}, the target {reference.shape}"
+                f"prediction: expected the target's shape {reference.shape}, got {prediction.shape}"
             )
         super().__init__()
         self.reference = reference

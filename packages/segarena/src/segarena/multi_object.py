@@ -69,7 +69,7 @@ class ObjectsComparison(Memory):
     def __init__(self, prediction: Labels | Mask, reference: ObjectsReference) -> None:
         if prediction.shape != reference.shape:
             raise InvalidMask(
-                f"prediction has shape {prediction.shape}, the target {reference.shape}"
+                f"prediction: expected the target's shape {reference.shape}, got {prediction.shape}"
             )
         super().__init__()
         self.prediction: Labels = read_only(as_labels(prediction, name="prediction"))

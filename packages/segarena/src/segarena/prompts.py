@@ -123,12 +123,14 @@ def check_prompt(prompt: Prompt, shape: Shape) -> None:
     if isinstance(prompt, Support):
         if prompt.mask.shape != prompt.sample.shape:
             raise InvalidPrompt(
-                f"support mask has shape {prompt.mask.shape}, its image {prompt.sample.shape}"
+                f"support mask: expected the shape of its image, {prompt.sample.shape}, got {prompt.mask.shape}"
             )
         return
     if isinstance(prompt, MaskPrompt):
         if prompt.mask.shape != shape:
-            raise InvalidPrompt(f"mask prompt has shape {prompt.mask.shape}, the sample {shape}")
+            raise InvalidPrompt(
+                f"mask prompt: expected the shape of the sample, {shape}, got {prompt.mask.shape}"
+            )
         return
     if isinstance(prompt, Limits):
         _check_limits(prompt, shape)

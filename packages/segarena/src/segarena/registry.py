@@ -98,7 +98,8 @@ def register(
         other = _factories[kind].get(name)
         if other is not None and _origin(other) != _origin(factory):
             raise PluginError(
-                f"{kind} {name!r} is registered twice: {_origin(other)} and {_origin(factory)}"
+                f"{kind} {name!r} is registered twice: {_origin(other)} and {_origin(factory)}; "
+                "rename one, or uninstall its package"
             )
         _factories[kind][name] = factory
         _todays_names[kind].update(dict.fromkeys(formerly, name))
@@ -385,7 +386,7 @@ def _import_room(package: Any) -> Iterator[str]:
 def _from_file(kind: str, reference: str) -> Callable[..., Any]:
     path, name = _split_path(reference)
     if not Path(path).is_file():
-        raise PluginInvalid(f"{kind} {reference!r}: there is no file {path}")
+        raise PluginInvalid(f"{kind} {reference!r}: there is no file {path}; correct the path")
     module = _load_file(str(Path(path).resolve()))
     factory = getattr(module, name, None)
     if not callable(factory):

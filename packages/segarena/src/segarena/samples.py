@@ -272,7 +272,7 @@ def check_sample(sample: Sample) -> None:
     if len(set(ids)) != len(ids):
         twice = next(i for i in ids if ids.count(i) > 1)
         raise InvalidInput(
-            f"sample {sample.id}: two targets have the id {twice!r}; ids must differ"
+            f"sample {sample.id}: two targets have the id {twice!r}; rename one of them"
         )
     for target in sample.targets:
         name = f"sample {sample.id}, target {target.id}"
@@ -282,7 +282,7 @@ def check_sample(sample: Sample) -> None:
             )
         if target.mask.shape != sample.shape:
             raise InvalidMask(
-                f"{name}: mask has shape {target.mask.shape}, the sample {sample.shape}"
+                f"{name}: expected a mask in the shape of the sample, {sample.shape}, got {target.mask.shape}"
             )
         if target.mask.dtype == np.uint8 and target.objects == VOID:
             raise InvalidMask(

@@ -1,4 +1,4 @@
-"""A dataset whose dialogues are held by another process: the truth stays with that process."""
+"""A dataset whose dialogues are held by another process: the ground truth stays with that process."""
 
 from dataclasses import replace
 

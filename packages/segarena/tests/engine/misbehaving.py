@@ -192,7 +192,7 @@ class EncodesNothing(Good):
 
 
 class CopiesTruth(Good):
-    """Answers with the truth if it has access to it."""
+    """Answers with the ground truth if it has access to it."""
 
     def encode(self, sample):
         return sample

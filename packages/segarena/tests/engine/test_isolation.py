@@ -1,4 +1,4 @@
-"""A segmenter that searches for the truth, in the process of a run and isolated from it."""
+"""A segmenter that searches for the ground truth, in the process of a run and isolated from it."""
 
 import html
 import io
@@ -28,7 +28,7 @@ import numpy as np
 FOLDER = {folder!r}
 
 class Peek:
-    """Answer with the first mask of the truth that it finds."""
+    """Answer with the first mask of the ground truth that it finds."""
 
     def encode(self, sample):
         return sample
@@ -158,7 +158,7 @@ def test_an_isolated_segmenter_answers_like_any_other(photos, tmp_path):
         )
         records.append(run.records())
     assert records[0].equals(records[1])
-    text = "isolated: the segmenter had neither the truth nor the dataset's files"
+    text = "isolated: the segmenter had neither the ground truth nor the dataset's files"
     assert text in _printed(terminal_table([tmp_path / "run-True"]))
     assert "not isolated" in _printed(terminal_table([tmp_path / "run-False"]))
     write_report([tmp_path / "run-True"], tmp_path / "report")
@@ -202,7 +202,7 @@ def _printed(table):
 @pytest.mark.parametrize(
     ("segmenter", "message"),
     [
-        ("target-box", "is a control that sees the truth by design"),
+        ("target-box", "is a control that sees the ground truth by design"),
         (object(), "expected a plug-in as written"),
     ],
 )

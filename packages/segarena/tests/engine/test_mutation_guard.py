@@ -1,4 +1,4 @@
-"""Access of roles: which of them get the truth, which arrays they can write, and the name of an offender."""
+"""Access of roles: which of them get the ground truth, which arrays they can write, and the name of an offender."""
 
 import numpy as np
 import polars as pl

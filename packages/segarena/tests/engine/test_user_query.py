@@ -171,7 +171,11 @@ def test_a_user_may_be_an_object():
             "2 objects that are scored together, but centre corrects only one",
         ),
         (("centre(x=1)", None, TARGET), PluginInvalid, "x"),
-        (("centre", None, TARGET, np.zeros((3, 4, 3), np.uint8)), InvalidMask, "mask has shape"),
+        (
+            ("centre", None, TARGET, np.zeros((3, 4, 3), np.uint8)),
+            InvalidMask,
+            "expected a mask in the shape",
+        ),
         (("volume", None, TARGET), InvalidInput, "needs one object in a volume"),
         (
             ("centre", None, TARGET[None], np.zeros((1, 30, 40, 3))),
@@ -186,5 +190,5 @@ def test_what_does_not_fit_is_refused(arguments, error, expected):
     video = VideoSample(
         id="clip", frames=[], frame_shape=(3, 4), targets=(Target(id="a", mask=TARGET),)
     )
-    with pytest.raises(InvalidInput, match="sample clip has shape"):
+    with pytest.raises(InvalidInput, match=r"expected the target's shape .* for sample clip"):
         segarena.next_prompts("centre", None, TARGET, video)

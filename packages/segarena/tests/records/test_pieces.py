@@ -251,7 +251,7 @@ def test_a_damaged_ledger_is_one_line(held, tmp_path):
         ledger.add("000000-000003", {"first": "zero"})
     pieces.ledger.close()
     (tmp_path / "other").replace(tmp_path / PIECES_LEDGER)
-    with pytest.raises(StoreError, match=r"pieces\.jsonl: .* damaged or of a later version"):
+    with pytest.raises(StoreError, match=r"pieces\.jsonl: .* damaged, or a later version"):
         Pieces(tmp_path, SAMPLES).done()
 
 

@@ -73,7 +73,7 @@ def fit_boxes(boxes: PersonBoxes, source: str) -> BoxHabits:
     """
     if len(boxes.offsets_px) < FEWEST_BOXES:
         raise InvalidInput(
-            f"boxes: expected at least {FEWEST_BOXES} for a fit, got {len(boxes.offsets_px)}"
+            f"boxes: expected at least {FEWEST_BOXES} for a fit, got {len(boxes.offsets_px)}; collect more"
         )
     has_finite_offsets = bool(np.isfinite(boxes.offsets_px).all())
     if not has_finite_offsets or not (boxes.sides_px > 0).all():

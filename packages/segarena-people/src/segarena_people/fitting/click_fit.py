@@ -89,7 +89,9 @@ def fit_clicks(clicks: Iterable[PersonClick], source: str) -> ClickHabits:
         if view is not None:
             views.append(view)
     if len(views) < FEWEST_CLICKS:
-        raise InvalidInput(f"clicks: expected at least {FEWEST_CLICKS} for a fit, got {len(views)}")
+        raise InvalidInput(
+            f"clicks: expected at least {FEWEST_CLICKS} for a fit, got {len(views)}; collect more"
+        )
     start = read_habits(SHIPPED_HABITS / "clicks.toml", ClickHabits)
     densities = np.stack([view.densities() for view in views])  # (clicks, steadiness, powers)
     # Power 0 is the uniform component of the mixture.

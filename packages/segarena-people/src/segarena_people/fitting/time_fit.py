@@ -29,7 +29,7 @@ from segarena_people.fitting.person_effects import estimate_person_effects
 from segarena_people.prompts import PersonPrompt, PointerSample
 
 FEWEST_TIMED_PROMPTS = 10
-"""Minimum number of prompts from which an act is fitted."""
+"""Minimum number of prompts for fitting an act."""
 
 # Lower bound, shorter than any human reaction: after subtracting the known parts, the remainder may
 # be 0 or negative.
@@ -66,7 +66,7 @@ def fit_seconds(
     timed = [prompt for prompt in prompts if has_times(prompt)]
     if len(timed) < FEWEST_TIMED_PROMPTS:
         raise InvalidInput(
-            f"expected at least {FEWEST_TIMED_PROMPTS} prompts with times, got {len(timed)}"
+            f"expected at least {FEWEST_TIMED_PROMPTS} prompts with times, got {len(timed)}; collect more"
         )
     leads: dict[str, list[TimedAct]] = {"first": [], "correction": [], "another": []}
     speeds: list[float] = []

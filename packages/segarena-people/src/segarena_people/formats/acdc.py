@@ -101,7 +101,7 @@ def _slices_of_volume(path: Path) -> Iterator[ImportedPrompt]:
     label, scribble = volumes
     if label.shape != scribble.shape:
         raise InvalidMask(
-            f"{path}: expected the size of its labels, {label.shape}, got {scribble.shape}"
+            f"{path}: expected the size of its labels, {label.shape}, got {scribble.shape}; download it again"
         )
     for plane in range(len(label)):
         yield from _strokes(f"{case}_slice_{plane}", label[plane], scribble[plane])
@@ -158,7 +158,8 @@ def _strokes(
         )
     if label.ndim != 2 or label.shape != scribble.shape:
         raise InvalidMask(
-            f"{name}: expected labels and scribbles of one slice, got {label.shape}, {scribble.shape}"
+            f"{name}: expected labels and scribbles of one size, got {label.shape} and "
+            f"{scribble.shape}; download it again"
         )
     # Other label values would silently swap the structures.
     values = set(np.unique(label).tolist()) - {0, *STRUCTURES}

@@ -114,7 +114,9 @@ def _dialogue(
         given[kind] = read_object_array(folder / "points" / f"{number}_{kind}.npy")
     steps = len(given["green"])
     if len(given["red"]) != steps:
-        raise InvalidMask(f"{picture.name}: expected equally many files of green and of red points")
+        raise InvalidMask(
+            f"{picture.name}: expected equally many files of green and red points; download them again"
+        )
     tries = _tries(folder / "eachround" / f"{number}_.npy", steps)
     before: dict[str, Counter[tuple[float, float]]] = {}
     for step in range(steps):
@@ -141,7 +143,9 @@ def _tries(path: Path, steps: int) -> list[int]:
             f"{path}: expected one number for each of {steps} steps, got {len(tries)} values or empty ones"
         )
     if not all(one.dtype.kind in "biuf" and np.isfinite(one[0]) for one in tries):
-        raise InvalidMask(f"{path}: expected finite numbers of tries, got other values")
+        raise InvalidMask(
+            f"{path}: expected finite numbers of tries, got other values; download it again"
+        )
     return [int(one[0]) for one in tries]
 
 

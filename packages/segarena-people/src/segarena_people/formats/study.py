@@ -1,7 +1,7 @@
 """Export of a study: the archive from `segarena people study export`, or the unpacked folder.
 
 Only prompts that count are imported: those of the main part that were not excluded. The export
-contains no masks of whole objects; pass the dataset that was shown to people with `--dataset`.
+contains no masks of whole objects; use `--dataset` to name the dataset that people saw.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ def challenge_parameter(endpoint: Any) -> str | None:
 
 
 def required_role(endpoint: Any) -> str | None:
-    """Return the role that a route requires, or None if the route names none and is closed."""
+    """Return the role that a route requires, or None if it names no role; such a route is closed to everybody."""
     return getattr(endpoint, "needs", None)
 
 

@@ -59,7 +59,7 @@ def is_personal_team(person: Person, team: Team) -> bool:
 
 
 def lock_circles(session: Session, *team_ids: int) -> None:
-    """Lock the circles of teams until the transaction ends, against other changes and new runs."""
+    """Lock teams, with all teams of their circles, against other changes and new runs until the transaction ends."""
     while True:
         circles = select(Team.circle).where(Team.id.in_(team_ids))
         before = set(session.scalars(circles))

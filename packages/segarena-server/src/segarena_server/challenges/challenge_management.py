@@ -380,7 +380,7 @@ def _check_practices(
     described: ChallengeDescription,
     signatures: Mapping[str, Sequence[tuple[str, SampleSignature]]],
 ) -> None:
-    """Raise `InvalidInput` if a practice phase would reveal the truth of another challenge's test phase."""
+    """Raise `InvalidInput` if a practice phase would reveal the ground truth of another challenge's test phase."""
     others = [phase for phase in stored_phases(session) if phase.challenge != described.slug]
     check_practices([*phase_samples(described, signatures), *others], described.slug)
 

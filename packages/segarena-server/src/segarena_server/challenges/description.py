@@ -67,7 +67,7 @@ class ChallengeDescription(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
         dataset: as in `segarena run -d`; the pool of all phases that name no dataset.
         phases: at least one phase.
         is_public: whether everybody may see the challenge and its boards, or only people with an account.
-        frozen: time from which the board no longer changes until the last phase is closed.
+        frozen: time after which the board stays unchanged until the last phase is closed.
         practice_may_reveal_test: whether a practice may share samples with a test, although its participants then see
             the test's truth; see `segarena_server.challenges.sample_overlap`.
         terms: text in Markdown that each participant accepts before the first run; "" for none.

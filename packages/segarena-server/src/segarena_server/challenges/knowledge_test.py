@@ -3,7 +3,7 @@
 A participant that remembers the prompts of an earlier run, or receives those of another account,
 answers correctly at points that only those prompts reveal. The test compares the correctness of a
 run's masks at such points with that at matched points, about which nobody was prompted: points with
-the same label in the truth, at the same distance from the boundary of the target and from the
+the same label in the ground truth, at the same distance from the boundary of the target and from the
 nearest prompt that the run itself had received.
 
 Prompts are placed where masks are wrong. Points of earlier prompts are therefore harder than

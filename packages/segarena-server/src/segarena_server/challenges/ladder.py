@@ -5,9 +5,9 @@ better model. On a ladder, a run either is a step or is not; between steps nothi
 reveals only one bit.
 
 In every test, repeats are on a ladder for the same reason: their scores are about samples that the
-team knows, and each score answers a question about the truth of these samples. The number of
+team knows, and each score answers a question about the ground truth of these samples. The number of
 repeats that can become steps is limited as well, because many runs with one bit each would still
-reveal the truth.
+reveal the ground truth.
 
 Source: Blum and Hardt, The Ladder: a reliable leaderboard for machine learning competitions, ICML
 2015. They require a gain above a fixed size or above the spread of the differences; this module

@@ -1,4 +1,4 @@
-"""The leak meter: how much of the truth the prompts alone reveal, without the sample.
+"""The leak meter: how much of the ground truth the prompts alone reveal, without the sample.
 
 The attack is `segarena.segmenters.drawing.nearest_prompt`, which is also the segmenter
 `image-blind`.
@@ -22,7 +22,7 @@ class Leak:
     """How much the prompts about a target reveal.
 
     Attributes:
-        iou: IoU of the blind mask and the truth, averaged over the target's objects; 1 if both are empty.
+        iou: IoU of the blind mask and the ground truth, averaged over the target's objects; 1 if both are empty.
         peak: for a video, the same in the frame where it is highest; otherwise `iou`.
         prompts: number of prompts.
     """
@@ -41,7 +41,7 @@ def measure_leak(
     spacing = sample.spacing_mm if isinstance(sample, VolumeSample) else None
     has_frames = isinstance(sample, VideoSample)
     blind, steps = blind_labels(prompts, sample.shape, spacing=spacing, has_frames=has_frames)
-    # Large samples are subsampled, so the truth is subsampled in the same way.
+    # Large samples are subsampled, so the ground truth is subsampled in the same way.
     subsampled = tuple(slice(None, None, step) for step in steps)
     truth = target.mask[subsampled].astype(np.uint8)
     if target.ignore is None:

@@ -109,7 +109,7 @@ class LocalExchange:
 
 
 class LocalSession:
-    """One dialogue without the truth, with the interface `segarena.engine.session_protocol.SessionLike`.
+    """One dialogue without the ground truth, with the interface `segarena.engine.session_protocol.SessionLike`.
 
     Args:
         exchange: sends the turns of the dialogue.

@@ -3,7 +3,7 @@
 Users react to errors. An attacker that chooses its errors learns from each prompt where it was
 wrong, and can learn more than from honest answers. Which answers reveal most differs from target to
 target, so organisers see the strongest of several attackers. Each attacker runs one dialogue per
-target by the rules; then the truth is estimated from its prompts as in the leak meter
+target by the rules; then the ground truth is estimated from its prompts as in the leak meter
 (`segarena_server.challenges.leak_meter`).
 """
 

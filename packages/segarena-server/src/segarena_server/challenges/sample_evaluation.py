@@ -120,7 +120,7 @@ class _Dialogue:
 
         The end of a dialogue tells the participant that the answer is good enough. The evaluation
         hides it during rounds that an earlier run had already reached; otherwise each further run
-        could query the truth.
+        could query the ground truth.
         """
         session = self.session
         has_ended_by_rules = (
@@ -446,7 +446,7 @@ class SampleEvaluation:
         return rounds
 
     def _public_values(self, values: Mapping[str, float]) -> Mapping[str, float | None] | None:
-        """Return metrics for participants; only in a practice phase, because each value reveals some of the truth."""
+        """Return metrics for participants; only in a practice phase, because they reveal some of the ground truth."""
         if self._phase.kind != "practice" or self._phase.shows == "prompts" or not values:
             return None
         decimals = self._phase.decimals

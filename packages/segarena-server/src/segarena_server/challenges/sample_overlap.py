@@ -75,7 +75,7 @@ class PhaseSamples:
     Attributes:
         challenge: slug of its challenge.
         phase: name of the phase.
-        kind: whether the truth is visible.
+        kind: whether the ground truth is visible.
         may_reveal: whether the organiser allows practices of the challenge to share samples with tests.
         samples: names and signatures of the samples that its runs can draw.
     """
@@ -125,7 +125,7 @@ def _reveals(
         if count
     ]
     return (
-        f"{practice} reveals the truth of {len(shared)} of {count_text(len(test.samples), 'sample')} of {test} "
+        f"{practice} reveals the ground truth of {len(shared)} of {count_text(len(test.samples), 'sample')} of {test} "
         f"({' and '.join(counts)}), such as {first.second}"
     )
 

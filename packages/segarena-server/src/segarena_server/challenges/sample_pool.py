@@ -158,7 +158,7 @@ def preview_phases(
     them.
 
     Raises:
-        InvalidInput: a practice phase reveals the truth of a test phase, or there are too few
+        InvalidInput: a practice phase reveals the ground truth of a test phase, or there are too few
             samples.
         SegarenaError: an object cannot be built.
     """
@@ -177,7 +177,7 @@ def preview_phases(
 
 
 def check_practices(phases: Sequence[PhaseSamples], about: str = "") -> None:
-    """Raise `InvalidInput` if a practice phase reveals the truth of a test phase; see `revealed_tests`."""
+    """Raise `InvalidInput` if a practice phase reveals the ground truth of a test phase; see `revealed_tests`."""
     lines = revealed_tests(phases, about)
     if lines:
         raise InvalidInput(

@@ -53,7 +53,7 @@ def board_cutoff(challenge: ChallengeDescription, now: datetime) -> datetime | N
 def is_on_ladder(phase: Phase, *, is_repeat: bool) -> bool:
     """Return whether a run shows its scores only if it is a step on the ladder.
 
-    In a practice phase the truth is visible, so scores reveal nothing more.
+    In a practice phase the ground truth is visible, so scores reveal nothing more.
     """
     return phase.kind == "test" and (phase.ladder or is_repeat)
 

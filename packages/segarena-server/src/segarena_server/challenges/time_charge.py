@@ -113,7 +113,7 @@ def reply_delay_s(taken_s: float) -> float:
     """Return how long a reply that was ready after `taken_s` seconds waits for the next tick.
 
     Users and metrics take longer for larger errors, so the response time would otherwise reveal
-    some of the truth.
+    some of the ground truth.
     """
     tick_s = FIRST_TICK_S
     while tick_s < taken_s:

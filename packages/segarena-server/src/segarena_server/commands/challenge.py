@@ -349,7 +349,7 @@ def rehearse(
             run, places = rehearsal.rehearse(wanted, Path(folder) / "rehearsal")
             Console().print(terminal_table([run.path]))
         show_sheet(rehearsed(places))
-        # In a practice the participants see the truth anyway.
+        # In a practice the participants see the ground truth anyway.
         if attacks and chosen.kind == "test":
             show_sheet(attacked(measure_prompt_attacks(challenge, chosen.name, pool[:attacks])))
 

@@ -108,7 +108,7 @@ def published_summary(
 
 
 def empty_summary(davis_phase: DavisPhase) -> Mapping[str, Any]:
-    """Return the summary for a phase that does not show scores, or not yet."""
+    """Return a summary without scores, for a phase that never shows them or does not show them yet."""
     at = {"threshold": THRESHOLD_S, davis_phase.metric: None}
     return {"auc": None, "metric_at_threshold": at, "curve": {"time": [], davis_phase.metric: []}}
 

@@ -1,4 +1,4 @@
-"""Delayed replies in test phases: they are sent at fixed ticks, so that their timing reveals nothing of the truth.
+"""Delayed replies in test phases: sent at fixed ticks, so that their timing does not reveal the ground truth.
 
 Until then, everything else that participants can see looks as if the reply did not exist.
 """

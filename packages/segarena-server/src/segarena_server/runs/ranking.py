@@ -32,7 +32,7 @@ from segarena_server.db.orm_models import Challenge, Run, RunSample, Turn
 
 PROGRAM_KIND: ParticipationMode = "worker"
 OPEN_KIND: ParticipationMode = "run"
-"""Runs on the participant's machine, in a practice phase: their teams have the truth of all samples."""
+"""Runs on the participant's machine, in a practice phase: their teams have the ground truth of all samples."""
 
 
 def met_contents(session: Session, team_id: int) -> set[str]:
@@ -108,7 +108,7 @@ def decide_rank(
 
 
 def _ranks_by_contact(phase: Phase) -> bool:
-    # In a practice phase everyone sees the truth, so memory gives no advantage.
+    # In a practice phase everyone sees the ground truth, so memory gives no advantage.
     return phase.kind == "test" and not phase.unlimited_ranked_runs
 
 

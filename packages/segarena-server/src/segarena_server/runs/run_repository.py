@@ -338,7 +338,9 @@ def check_accepts_turns(
     challenge = session.get_one(Challenge, run.challenge_id)
     phase = find_phase(challenge, run.phase)
     if run.state != "open" or must_end(phase, utc_datetime(now)) or challenge.state == "closed":
-        raise http_errors.closed(run.fault or "this run is over and accepts nothing more")
+        raise http_errors.closed(
+            run.fault or "this run is over and accepts nothing more; start another run"
+        )
 
 
 def request_end(

@@ -15,7 +15,7 @@ class Visibility:
     Attributes:
         is_organiser: whether the visitor may see everything.
         decimals: decimals of metrics, except for the organiser.
-        has_truth: whether the visitor may see the truth.
+        has_truth: whether the visitor may see the ground truth.
     """
 
     is_organiser: bool

@@ -366,7 +366,9 @@ def _check_waits_for_masks(
         raise http_errors.unknown()
     run_repository.check_accepts_turns(session, run, site.now())
     if accepted_submission(session, run.id) is not None:
-        raise http_errors.conflict("this run already has masks, which are being evaluated")
+        raise http_errors.conflict(
+            "this run already has masks, which are being evaluated; wait for the result"
+        )
 
 
 def _run_for(
@@ -389,5 +391,7 @@ def _run_for(
         )
     run = session.get_one(Run, submission.run_id, with_for_update=True)
     if run.state != "open" or accepted_submission(session, run.id) is not None:
-        raise http_errors.conflict("this run is over, or already has other masks")
+        raise http_errors.conflict(
+            "this run is over, or already has other masks; fetch samples for another run"
+        )
     return run

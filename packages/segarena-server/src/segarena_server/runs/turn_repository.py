@@ -144,7 +144,9 @@ def store_turn(
         return known
     _check_order(turns, number)
     if sample.state == "over":
-        raise http_errors.conflict("all dialogues about this sample are over")
+        raise http_errors.conflict(
+            "all dialogues about this sample are over; continue with another sample"
+        )
     turn = known or Turn(run_id=run.id, place=sample.number, number=number)
     turn.sha256 = incoming.sha256
     turn.request = incoming.packed

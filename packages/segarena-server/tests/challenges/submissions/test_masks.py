@@ -76,7 +76,7 @@ def test_everything_that_is_wrong_is_said_at_once(written):
         "k2/0.npz: expected the shape (4, 6, 9), got (4, 6, 8)",
         "k2/1.npz: expected object labels from 0 to 2, got 3",
         "k3/0/00000.png: expected 0 outside and 1 or 255 inside, got 0, 1, 7",
-        "k3/1/00002.png: expected a PNG, got another kind of file",
+        "k3/1/00002.png: expected a PNG, got another kind of file; save the mask as PNG",
         "notes.txt: unexpected file",
     ]
 

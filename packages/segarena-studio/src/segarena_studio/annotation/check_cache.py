@@ -23,7 +23,7 @@ from segarena_studio.orm_models import Picture
 _MOST_DRAWINGS = 256
 """Number of drawings whose results are kept; each has some hundred bytes per region."""
 _LARGE_SCENE = 50
-"""Number of regions from which a drawing is analysed ahead; smaller ones take a fraction of a second."""
+"""Minimum number of regions for a drawing to be analysed ahead; smaller ones take a fraction of a second."""
 _AHEAD_EVERY_S = 60.0
 _MOST_TASKS = 8
 """Number of tasks whose intermediate results are kept; each holds the masks of one scene."""

@@ -54,7 +54,7 @@ router = APIRouter(include_in_schema=False)
 _NEIGHBOURS = 3
 _PRIVATE_DAY = "private, max-age=86400"
 _COMPRESSED_FROM = 16 * 1024
-"""Bytes from which a drawing is compressed; it shrinks to two fifths."""
+"""Minimum size in bytes for a drawing to be compressed; it shrinks to two fifths."""
 
 
 class FinishMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -138,7 +138,7 @@ def list_faults(study: Study) -> Iterator[str]:
     for field in ("kinds", "modes", "devices", "corrections"):
         values = getattr(study, field)
         if len(set(values)) < len(values):
-            yield f"{field}: expected each once, got {', '.join(values)}"
+            yield f"{field}: expected each value once, got {', '.join(values)}"
     # The participant's page links there, and other schemes could run a script.
     link = urlsplit(study.return_link) if study.return_link else None
     if link and (link.scheme != "https" or not link.hostname):

@@ -40,4 +40,4 @@ def _fault_of(factory: Callable[..., Any]) -> str:
         return f"takes {', '.join(kinds)}"
     if not found.understands("click"):
         return "takes no clicks"
-    return "sees the truth" if found.sees_truth else ""
+    return "sees the ground truth" if found.sees_truth else ""

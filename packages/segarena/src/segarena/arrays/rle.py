@@ -139,7 +139,7 @@ def unpack_lengths(data: bytes) -> NDArray[np.int64]:
         is_cut_off = packed[-1] >= _CONTINUES
         if is_cut_off or int(sizes.max()) > _MAX_BYTES:
             raise InvalidMask(
-                f"run lengths: {len(packed)} bytes that end inside a length; the data is damaged"
+                f"run lengths: {len(packed)} bytes that end inside a length; the data is damaged: export the mask again"
             )
     return lengths
 

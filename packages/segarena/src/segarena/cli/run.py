@@ -173,7 +173,8 @@ def _check_for_challenge(
             )
     if isolate:
         raise typer.BadParameter(
-            "a challenge keeps the truth on its server; omit this option", param_hint="--isolate"
+            "a challenge keeps the ground truth on its server; omit this option",
+            param_hint="--isolate",
         )
     if pdb:
         raise typer.BadParameter(

@@ -75,18 +75,20 @@ class DuplicateSearch:
         for what, names in by_content.items():
             if names:
                 yield Copies(
-                    f"{len(names)} samples have the same {what} as an earlier one, so their objects count repeatedly",
+                    f"{len(names)} samples have the same {what} as an earlier one, so their objects "
+                    f"are counted more than once",
                     names,
                 )
         if self._sharing:
             yield Copies(
-                f"{len(self._sharing)} pairs of videos have frames in common, so their objects count repeatedly",
+                f"{len(self._sharing)} pairs of videos have frames in common, so their objects "
+                f"are counted more than once",
                 self._sharing,
             )
         if self._targets:
             yield Copies(
-                f"{len(self._targets)} targets have the same mask as another target of their sample, so they count "
-                "repeatedly",
+                f"{len(self._targets)} targets have the same mask as another target of their sample, so they are "
+                "counted more than once",
                 self._targets,
             )
 

@@ -85,7 +85,7 @@ class Plan:
         cache: folder of encodings shared with other runs (see `segarena.engine.embeddings`); None for no cache.
         cache_gb: maximum size of that folder.
         check_plugins: whether to detect plug-ins that modify shared arrays (`segarena.engine.mutation_guard`).
-        isolate: whether the segmenter runs in a process that never has the truth and, with bubblewrap, cannot read the
+        isolate: whether the segmenter runs in a process without the ground truth that, with bubblewrap, cannot read the
             dataset's files (`segarena.segmenters.workers.isolation`).
         fingerprint: what the fingerprint of the data covers: "content" or, for slow disks, "names" (and
             sizes).
@@ -169,11 +169,13 @@ class Plan:
         rules = self.benchmark
         samples = list(dataset.sample_ids)[: self.limit]
         if not samples:
-            raise InvalidInput(f"dataset {dataset.name} has no samples to run")
+            raise InvalidInput(
+                f"dataset {dataset.name} has no samples to run; add some, or choose another -d"
+            )
         if len(set(samples)) != len(samples):
             twice = Counter(samples).most_common(1)[0][0]
             raise InvalidInput(
-                f"dataset {dataset.name} has two samples with the id {twice!r}; ids must differ"
+                f"dataset {dataset.name} has two samples with the id {twice!r}; rename one of them"
             )
         data = self._describe("dataset", self.dataset)
         users = [UserRecord(**describe("user", spec), written=spec.name) for spec in rules.users]
@@ -234,7 +236,7 @@ class Plan:
         check_isolation(self.segmenter)
         if isinstance(dataset, RemoteDataset):
             raise InvalidInput(
-                "isolate: a challenge keeps the truth on its server; leave out isolate"
+                "isolate: a challenge keeps the ground truth on its server; leave out isolate"
             )
         options: Mapping[str, Any] = {}
         if isinstance(self.dataset, PluginSpec):

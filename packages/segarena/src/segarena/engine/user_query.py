@@ -141,7 +141,7 @@ def _make_sample(image: Any, target: Target) -> Sample:
     if isinstance(image, ImageSample | VolumeSample | VideoSample):
         if image.shape != shape:
             raise InvalidInput(
-                f"image: sample {image.id} has shape {image.shape}, the target {shape}"
+                f"image: expected the target's shape {shape}, got {image.shape} for sample {image.id}"
             )
         return image
     if image is None:

@@ -30,10 +30,12 @@ def read_checkpoint(path: Path | str) -> Mapping[str, Any]:
             )  # about TorchScript programs, which are rejected below
             content = torch.load(path, map_location="cpu", weights_only=True)
     except FileNotFoundError as error:
-        raise InvalidInput(f"there is no checkpoint {path}") from error
+        raise InvalidInput(
+            f"there is no checkpoint {path}; download it, or correct the path"
+        ) from error
     except (PermissionError, IsADirectoryError) as error:
         raise InvalidInput(
-            f"{path} cannot be read: {error.strerror}; expected a file that may be read"
+            f"{path} cannot be read: {error.strerror}; allow this user to read it"
         ) from error
     except pickle.UnpicklingError as error:
         code = re.search(r"GLOBAL (\S+)", str(error))
@@ -49,7 +51,10 @@ def read_checkpoint(path: Path | str) -> Mapping[str, Any]:
             more = ": " + re.split(r"[.:] |\n", str(error))[0]
         raise InvalidInput(f"{path} is not a torch checkpoint, or is incomplete{more}") from error
     if not isinstance(content, Mapping):
-        raise InvalidInput(f"{path}: expected a state dict, got {type(content).__name__}")
+        raise InvalidInput(
+            f"{path}: expected a state dict, got {type(content).__name__}; save the model's "
+            "state_dict()"
+        )
     return content
 
 

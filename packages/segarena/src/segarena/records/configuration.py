@@ -32,9 +32,9 @@ class PluginRecord:
         encodes_with_prompts: whether each prediction of a segmenter is a network pass, while `encode` is not.
         label: name of a segmenter in reports and boards, as given with `--name`; "" for its own name.
         display_name: name that a segmenter gives itself, such as the model of a worker; "" for none.
-        isolation: how a segmenter was kept from the truth: "sandbox" (a process that cannot read the dataset's files),
-            "process" (a separate process that could read them), or "" (it ran in the process that
-            has the truth).
+        isolation: how the ground truth was hidden from a segmenter: "sandbox" (a process that cannot read the dataset's
+            files), "process" (a separate process that could read them), or "" (it ran in the process that has the
+            ground truth).
     """
 
     kind: str = ""
@@ -269,7 +269,10 @@ def read_configuration(file: Path) -> LoadedConfiguration:
         raise StoreError(f"{file} cannot be read: {error.strerror}") from error
     # UTF-8, JSON and fields raise ValueError; deeply nested lists raise RecursionError.
     except (ValueError, RecursionError) as error:
-        raise StoreError(f"{file} is damaged or not a run of segarena: {error}") from error
+        raise StoreError(
+            f"{file} is damaged or not a run of segarena: {error}; choose another folder, or "
+            "restore the file"
+        ) from error
     seal = _SEAL.search(data)
     if seal is None:
         # A missing checksum in a format that has checksums means damage.

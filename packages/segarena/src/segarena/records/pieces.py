@@ -324,7 +324,8 @@ class Pieces:
                     pieces[name] = msgspec.convert(entry, Piece)
         except msgspec.ValidationError as error:
             raise StoreError(
-                f"{self.folder / PIECES_LEDGER}: {error}; it is damaged or of a later version"
+                f"{self.folder / PIECES_LEDGER}: {error}; it is damaged, or a later version "
+                "of segarena wrote it: update segarena"
             ) from error
         replaced: set[str] = set()
         for name, piece in pieces.items():

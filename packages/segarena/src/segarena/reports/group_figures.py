@@ -218,7 +218,7 @@ def _by_size(
 
 
 def _thirds(sizes: Mapping[TargetKey, float]) -> dict[TargetKey, str]:
-    """Return the third of each target by size: small, medium or large, with its limits."""
+    """Return the size group of each target: small, medium or large; each group has a third of the targets."""
     low, high = np.quantile(list(sizes.values()), (1 / 3, 2 / 3)).tolist()
     small = f"small (≤ {_short(low)})"
     large = f"large (> {_short(high)})"

@@ -223,9 +223,9 @@ def name_with_words(user: str, words: Mapping[str, str]) -> str:
 
 
 def isolation_text(isolation: str) -> str:
-    """Describe a `PluginRecord.isolation`: whether the segmenter of a run could reach the truth."""
+    """Describe a `PluginRecord.isolation`: whether the segmenter of a run could reach the ground truth."""
     if isolation == "sandbox":
-        return "isolated: the segmenter had neither the truth nor the dataset's files"
+        return "isolated: the segmenter had neither the ground truth nor the dataset's files"
     if isolation == "process":
         return "isolated in a separate process, which could read the dataset's files"
     return "not isolated"

@@ -1,4 +1,4 @@
-"""Tables of a reproduction: its requirements, and measured next to published figures."""
+"""Tables of a reproduction: its requirements, and a comparison of measured with published figures."""
 
 from __future__ import annotations
 

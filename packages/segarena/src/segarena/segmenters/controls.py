@@ -47,7 +47,7 @@ class DegradedTruth:
     The first round identifies the target by its fit to boxes, limits and masks and by the positive
     points inside it; the smallest target wins ties. The prediction is this target with a shifted,
     randomly displaced and smoothed border and without some of its slices. Around every click, line
-    or lasso of any round it equals the truth, so well-placed corrections help. This makes it
+    or lasso of any round it equals the ground truth, so well-placed corrections help. This makes it
     possible to test a protocol on label volumes without any model or image.
 
     Args:
@@ -57,7 +57,7 @@ class DegradedTruth:
         wobble_scale_mm: correlation length of the displacement.
         smooth_mm: standard deviation of the blur that rounds off the shape.
         lost_slices: share of the target's axial slices that are missing, 0 to 1.
-        heal_mm: radius around prompts in which the prediction equals the truth.
+        heal_mm: radius around prompts in which the prediction equals the ground truth.
         seed: random seed of displacement and missing slices; the same target is always degraded in
             the same way.
 
@@ -100,7 +100,7 @@ class DegradedTruth:
         return Truth(volume)
 
     def predict(self, encoded: Truth, dialogues: Sequence[Dialogue]) -> list[Prediction]:
-        """Predict each dialogue from the truth, regardless of the previous prediction.
+        """Predict each dialogue from the ground truth, regardless of the previous prediction.
 
         Raises:
             SegmenterError: a prompt has an unsupported kind, or refers to an object other than the first.
@@ -180,7 +180,7 @@ class DegradedTruth:
         prompt: Click | Scribble | Lasso,
         sample: VolumeSample,
     ) -> None:
-        """Restore the truth near a prompt, and exactly the inside of a lasso."""
+        """Restore the ground truth near a prompt, and exactly the inside of a lasso."""
         positions = _places(prompt, sample)
         if isinstance(prompt, Lasso):
             voxels = tuple(positions.T)

@@ -41,7 +41,7 @@ class PersistentProcess(Generic[Unit, Result]):
 
     @property
     def doing(self) -> str:
-        """The current call in the process, named by the job; "" between calls."""
+        """Name of the call that the process is executing, as the job named it; "" between calls."""
         return self._worker.deadline.during if self._worker else ""
 
     def do(

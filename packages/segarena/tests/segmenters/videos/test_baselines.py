@@ -84,7 +84,7 @@ def converse(name, sample_id, rounds):
 
 
 def copied(target, frames):
-    """Return the truth of the nearest frame with lines, without motion."""
+    """Return the ground truth of the nearest frame with lines, without motion."""
     nearest = [min(frames, key=lambda other: abs(other - frame)) for frame in range(len(target))]
     return target[nearest]
 

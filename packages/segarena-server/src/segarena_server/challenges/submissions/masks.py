@@ -149,7 +149,9 @@ def _picture(
     with path.open("rb") as file:
         head = file.read(_HEAD.size)
     if len(head) < _HEAD.size or not head.startswith(_PNG):
-        raise InvalidInput(f"{name}: expected a PNG, got another kind of file")
+        raise InvalidInput(
+            f"{name}: expected a PNG, got another kind of file; save the mask as PNG"
+        )
     _, _, _, width, height = _HEAD.unpack(head)
     if (height, width) != tuple(size):
         raise InvalidInput(f"{name}: expected {size[1]} x {size[0]} pixels, got {width} x {height}")
@@ -184,7 +186,9 @@ def _array(
     if values.shape != tuple(shape):
         raise InvalidInput(f"{name}: expected the shape {tuple(shape)}, got {values.shape}")
     if values.dtype.kind not in "biu":
-        raise InvalidInput(f"{name}: expected bool or whole numbers, got {values.dtype}")
+        raise InvalidInput(
+            f"{name}: expected bool or whole numbers, got {values.dtype}; threshold it first"
+        )
     return values
 
 

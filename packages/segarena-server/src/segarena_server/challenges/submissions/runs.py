@@ -205,7 +205,7 @@ class _RecordedDialogue:
             if late_s is not None and session.is_late_after(late_s):
                 session.drop(late_s)
                 return ""
-            return "is missing in the run"
+            return "is missing from the run"
         if told["prompts"] != prompts_text(dialogue.rounds[-1]):
             return "its prompts differ from those of this server"
         if told["failure"] is not None:

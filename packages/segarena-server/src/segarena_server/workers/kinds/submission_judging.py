@@ -226,7 +226,7 @@ class JudgeSubmission(JobKind):
         """Refund the run, or fail the dialogues about this sample if a program crashed in every attempt."""
         run, _ = _run_sample(session, job)
         if run.kind == "worker" and not job.told:
-            reason = f"the program crashed its process: {error}"
+            reason = f"the program crashed: {error}"
             told = json.dumps({"given_up": reason})
             enqueue_job(session, self.name, job.about, site.now(), told)
         else:

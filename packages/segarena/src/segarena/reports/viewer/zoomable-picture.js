@@ -4,7 +4,7 @@
 import { View } from "./viewport.js";
 
 const SMALLEST_LEVEL = 512;
-/** Scale, in screen px per image px, from which pixels are shown as squares. */
+/** Scale, in screen px per image px, at and above which pixels are shown as squares. */
 const SQUARES_FROM = 4;
 
 export class Picture {

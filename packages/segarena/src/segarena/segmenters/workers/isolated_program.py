@@ -33,7 +33,7 @@ class ServedPlugin:
         written: the segmenter as written.
 
     Raises:
-        PluginInvalid: the segmenter needs the truth.
+        PluginInvalid: the segmenter needs the ground truth.
         PluginError: the segmenter cannot be built.
     """
 
@@ -42,7 +42,7 @@ class ServedPlugin:
         self._segmenter: Any = build("segmenter", PluginSpec.of(written))
         abilities = segmenter_capabilities(self._segmenter)
         if abilities.sees_truth:
-            raise PluginInvalid(f"{written} sees the truth by design; leave out isolate")
+            raise PluginInvalid(f"{written} sees the ground truth by design; leave out isolate")
         self.prompt_kinds = abilities.prompt_kinds
         self.sample_kinds = abilities.sample_kinds
         self.encodes_with_prompts = abilities.encodes_with_prompts

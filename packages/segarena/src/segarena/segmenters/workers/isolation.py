@@ -1,4 +1,4 @@
-"""Segmenter plug-in in a process that never receives the truth or, with bubblewrap, access to the dataset's files."""
+"""Segmenter plug-in in a process without the ground truth and, with bubblewrap, without the dataset's files."""
 
 from __future__ import annotations
 
@@ -118,15 +118,15 @@ def check_isolation(plugin: object) -> None:
     if not isinstance(plugin, PluginSpec):
         raise InvalidInput(
             f"isolate: expected a plug-in as written, such as 'my_model.py:MyModel', got {type(plugin).__name__}; "
-            "an object of this process could reach the truth"
+            "an object of this process could reach the ground truth"
         )
     if ".py:" in plugin.reference:
-        # The file is not imported here: its code would run in the process that has the truth.
+        # The file is not imported here: its code would run in the process that has the ground truth.
         return
     factory = find("segmenter", plugin.reference)
     if segmenter_capabilities(built_class(factory)).sees_truth:
         raise InvalidInput(
-            f"isolate: {plugin.reference} is a control that sees the truth by design; leave out isolate"
+            f"isolate: {plugin.reference} is a control that sees the ground truth by design; leave out isolate"
         )
 
 
@@ -170,7 +170,7 @@ def hidden_files(
         folders: set[Path] = set()
         for sample in dataset.sample_ids:
             for file in dataset.files_of(sample):
-                # A link may lead to another folder, whose other files may also reveal the truth.
+                # A link may lead to another folder, whose other files may also reveal the ground truth.
                 folders.add(file.parent)
                 folders.add(file.resolve().parent)
         found.update(folder.resolve() for folder in folders)

@@ -276,7 +276,7 @@ def test_the_chosen_mask_is_the_named_one(tiny_model):
         (
             Dialogue().ask((MaskPrompt(np.zeros((3, 3), bool)),)),
             InvalidPrompt,
-            "mask prompt has shape",
+            "mask prompt: expected the shape",
         ),
         (
             Dialogue(

@@ -168,7 +168,7 @@ def test_a_frame_with_negative_marks_alone_corrects_unless_nothing_else_is_said(
         (Click((0, 0)), "3 coordinates"),
         (Box((0, 0, 0), (1, 41, 3)), "outside"),
         (Scribble(((0.0, 0.0, 49.5),)), "outside"),
-        (MaskPrompt(np.zeros((6, 40, 51), bool)), "mask prompt has shape"),
+        (MaskPrompt(np.zeros((6, 40, 51), bool)), "mask prompt: expected the shape"),
         (Click((0, 0, 0), object_id=256), "object_id of 1 to 255"),
         (Click((0, 0, 0), object_id=-1), "object_id of 1 to 255"),
         (Click((math.nan, 0, 0)), "outside"),

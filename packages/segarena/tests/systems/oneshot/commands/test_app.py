@@ -141,7 +141,7 @@ def test_scores_of_a_table_name_what_is_left_out_and_may_drop_other_classes(gene
 
 
 def test_scores_of_a_folder_of_masks(tmp_path):
-    """Masks of another tool: the truth of the demo, written as masks, is an oracle."""
+    """Masks of another tool: the ground truth of the demo, written as masks, is an oracle."""
     demo = OneShotDemoDataset(lists="generalization")
     for sample_id in demo.sample_ids:
         for target in demo.load(sample_id).targets:

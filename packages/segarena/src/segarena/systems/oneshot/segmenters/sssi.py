@@ -77,7 +77,7 @@ class LazyBlurredImage:
         self._region = region
         self._blur = blur
         self.shown = without_truth(sample)
-        # Encoded without the truth, which only this wrapper may use.
+        # Encoded without the ground truth, which only this wrapper may use.
         self.plain = self._timed(lambda: encode(self.shown))
 
     @cached_property
@@ -110,7 +110,7 @@ class SssiSegmenter:
 
     Args:
         segmenter: segmenter that accepts supports, as a plug-in specification or an object.
-        mode: "oracle" looks at the truth, as the paper does; "feedback" waits until the user
+        mode: "oracle" looks at the ground truth, as the paper does; "feedback" waits until the user
             prompts once more, as `support-again` does; "always" blurs every query.
         saliency: "boundary-contrast", "spectral-residual", a folder of maps, or `file.py:function`.
         threshold: minimum saliency of the region, above 0 and up to 1.

@@ -255,7 +255,7 @@ def report_quality(
         Path, typer.Option("--truth", "-t", help="Amodal scenes; the first annotation of an image.")
     ],
     against: Annotated[
-        str, typer.Option(help="Masks of the truth to match: amodal or visible.")
+        str, typer.Option(help="Masks of the ground truth to match: amodal or visible.")
     ] = "amodal",
     given: Annotated[
         str, typer.Option(help="Masks of the segments to evaluate: segmentation or amodal.")

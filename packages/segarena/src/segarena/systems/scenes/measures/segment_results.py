@@ -43,7 +43,7 @@ def judge_segments(
     Args:
         files: COCO results.
         truth: amodal scenes.
-        against: "amodal" or "visible": the masks of the truth that segments should match.
+        against: "amodal" or "visible": the masks of the ground truth that segments should match.
         segment_extent: "segmentation" or "amodal": the mask of a segment that is evaluated;
             segments without an amodal mask use their segmentation.
         most: limits on the number of segments per image.

@@ -30,6 +30,15 @@ def test_a_report_prints_the_summary_and_says_where_its_files_are(segarena, tmp_
     assert list(page.glob("*.html"))
 
 
+@pytest.mark.parametrize("data", ["nowhere", "path=nowhere"])
+def test_a_missing_new_location_is_rejected_before_anything_is_written(segarena, tmp_path, data):
+    small_run(tmp_path / "r")
+    answer = segarena("report", "r", "--data", data)
+    assert answer.exit_code == 2, answer.output
+    assert f"--data {data}: expected the folder of the dataset, found none" in answer.stderr
+    assert not (tmp_path / "r" / "report").exists()
+
+
 def test_two_runs_go_into_one_report_where_asked(segarena, tmp_path):
     small_run(tmp_path / "a")
     small_run(tmp_path / "b", "sample-disc(radius_px=4)")

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from segarena.errors import DatasetMissing
 from segarena.records.report_manifest import REPORT_FOLDER
 from segarena.records.trust import restrict_plugins
 from segarena.reports import terminal_of, write_report
@@ -24,6 +25,16 @@ def runs_below(folder: Path) -> list[Path]:
     if (folder / "run.json").is_file():
         return [folder]
     return sorted(file.parent for file in folder.rglob("run.json")) or [folder]
+
+
+def require_moved_data(data: str) -> None:
+    """Raise DatasetMissing unless `data`, "FOLDER" or "OPTION=FOLDER", names an existing file or folder."""
+    _, _, folder = data.partition("=")
+    candidates = [data, folder] if folder else [data]
+    if not any(Path(candidate).expanduser().exists() for candidate in candidates):
+        raise DatasetMissing(
+            f"--data {data}: expected the folder of the dataset, found none; correct the path"
+        )
 
 
 def report(
@@ -116,6 +127,8 @@ def report(
         segarena report runs/grabcut runs/graph --out comparison --figures charts
     """
     with one_line_errors():
+        if data is not None:
+            require_moved_data(data)
         paths: list[Path] = []
         for run in runs:
             paths.extend(runs_below(run))

@@ -259,13 +259,20 @@ class NiftiFolder(ListedDataset[VolumeSample]):
             )
         if spacings:
             by_axis = list(zip(*spacings, strict=True))
-            ranges = " x ".join(f"{min(axis):.3g}..{max(axis):.3g}" for axis in by_axis)
+            ranges = " x ".join(_range_text(axis) for axis in by_axis)
             stored = ", ".join(f"{count} {code}" for code, count in sorted(codes.items()))
             message = f"{self.name}: stored axes {stored}; spacing (plane, row, column) {ranges} mm"
             yield Finding(is_error=False, message=message)
         if not tally.targets:
             message = f"{self.name}: no targets; expected at least one object to segment"
             yield Finding(is_error=True, message=message)
+
+
+def _range_text(values: Sequence[float]) -> str:
+    """Return "LOW..HIGH" with three digits; one number if both ends print alike."""
+    low = f"{min(values):.3g}"
+    high = f"{max(values):.3g}"
+    return low if low == high else f"{low}..{high}"
 
 
 def _classes(class_names: Mapping[Any, Any]) -> dict[str, tuple[int, ...]]:

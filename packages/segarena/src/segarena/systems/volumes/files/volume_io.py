@@ -237,6 +237,7 @@ def _as_whole_numbers(values: NDArray[Any], path: Path) -> NDArray[np.integer[An
         values = values.astype(smallest_type)
     if values.dtype.kind == "i" and values.min() < 0:
         raise InvalidMask(
-            f"{path}: expected labels of at least 0, got {values.min()}; save them unsigned"
+            f"{path}: expected labels of at least 0, got {values.min()}; save them unsigned, "
+            "or exchange the folders of images and labels if this file is a scan"
         )
     return values

@@ -74,6 +74,19 @@ def test_what_the_test_does_not_refuse_is_not_told_apart(made, slow, fast, why):
     assert told.endswith(f"photographs {why}")
 
 
+def test_a_verdict_without_a_winner_names_the_statistics_that_differ(make_run, make_dialogue):
+    paths = []
+    for name, first in (("slow", 0.2), ("fast", 0.7)):
+        # Both need two clicks on every photograph, but one is far better after the first.
+        dialogues = [
+            make_dialogue(f"photo-{i}", "disc-0", "centre", [first, 0.95]) for i in range(8)
+        ]
+        paths.append(make_run(dialogues, name, segmenter={"name": name}))
+    (told,) = verdict(read_runs(paths, trust=True))
+    assert "do not differ significantly" in told
+    assert "NoC@90 decides, but they differ in IoU@1 (p = 0.008)" in told
+
+
 def test_of_many_the_sentence_names_who_cannot_be_told_from_the_best(made):
     runs = made(a=[1] * 9, b=[1] * 8 + [2], c=[4] * 9, d=[3] * 9)
     (told,) = verdict(runs)

@@ -22,6 +22,7 @@ from segarena.reports.run_statistics import (
     SIGNIFICANCE_LEVEL,
     TargetKey,
     noc_counts,
+    statistic_difference,
     target_values,
     user_names,
 )
@@ -156,6 +157,7 @@ class _Verdict:
         if p_value > SIGNIFICANCE_LEVEL:
             names = f"{self.names[best.run.label]} and {self.names[other.run.label]}"
             text = f"{names} do not differ significantly: {text}"
+            remarks.append(self._other_differences(ahead.run, behind.run))
             # With fewer samples, a sign-flip test gives p > 0.05 even if all signs agree.
             if lead.clusters < MIN_TESTABLE_SAMPLES:
                 remarks.append(
@@ -169,6 +171,20 @@ class _Verdict:
         if not math.isnan(lead.low):
             remarks.append(rough_text(lead.clusters, self.words.sample, "the interval is"))
         return _sentence(text, *remarks)
+
+    def _other_differences(self, run: Run, other: Run) -> str:
+        """Name the statistics of the summary that differ although the deciding one does not; "" if there are none."""
+        texts: list[str] = []
+        for statistic in run.summary:
+            if statistic == self.statistic:
+                continue
+            found = statistic_difference(run, other, self.user, statistic)
+            if found.p_value <= SIGNIFICANCE_LEVEL:
+                texts.append(f"{statistic.name} ({p_value_text(found.p_value)})")
+        if not texts:
+            return ""
+        tested = "tested by itself" if len(texts) == 1 else "each tested by itself"
+        return f"{self.statistic.name} decides, but they differ in {enumeration(texts, most=len(texts))}, {tested}"
 
     def _many(self, found: Sequence[Standing]) -> str:
         best, *others = found

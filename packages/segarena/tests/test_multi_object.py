@@ -37,7 +37,7 @@ def test_other_shapes_and_types_are_refused():
     target = np.zeros((2, 3), dtype=np.uint8)
     with pytest.raises(InvalidMask, match="uint8 labels"):
         ObjectsReference(target.astype(np.int64), 1)
-    with pytest.raises(InvalidMask, match=r"shape \(3, 2\), the target \(2, 3\)"):
+    with pytest.raises(InvalidMask, match=r"target's shape \(2, 3\), got \(3, 2\)"):
         ObjectsComparison(target.T, ObjectsReference(target, 1))
 
 

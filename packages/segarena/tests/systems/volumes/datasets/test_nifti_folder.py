@@ -120,7 +120,7 @@ def test_the_same_scan_and_the_same_target_twice_are_named(root):
     save(root / "images" / "c.nii.gz", CT + np.int16(1))
     save(root / "labels" / "c.nii.gz", np.minimum(LABELS, 1))
     found = folder(root, class_names={"kidney": [1, 2], "organ": [1, 2]})
-    scans, targets = (message for message in messages(found) if "repeatedly" in message)
+    scans, targets = (message for message in messages(found) if "more than once" in message)
     assert scans.startswith("1 samples have the same voxels as an earlier one")
     assert "b = a; remove the copies" in scans, "whatever the order of its axes"
     assert targets.startswith("3 targets have the same mask as another target of their sample")

@@ -37,6 +37,7 @@ def arena(tmp_path_factory):
     published = "davis(rounds=3, seconds_per_object=60, protocol='published', preset='server-2020')"
     challenges = [
         describe("videos", published, DATA, kind="practice", **about),
+        describe("compared", published, DATA, kind="practice", **about),
         describe("secret", published, DATA, **(about | {"samples_per_run": 1, "ranked_runs": 1})),
         describe("careful", "davis(rounds=2, seconds_per_object=60)", DATA, runs_in_all=1),
         describe(
@@ -141,7 +142,7 @@ def fused(drawn):
 
 def test_a_session_there_is_the_session_here(arena, begin, videos, tmp_path):
     site, _ = arena
-    client = begin("videos", "ann")
+    client = begin("compared", "ann")
     assert (client.max_time, client.max_interactions) == (60.0, 3)
     came = client.hold(
         lambda name, drawn: my_model(fused(drawn), videos[name].shape), objects_of(videos)

@@ -318,8 +318,9 @@ def fill(page, what, text):
     page.keyboard.insert_text(text)
 
 
-def test_organising_by_keyboard_alone(starting, open_page):
+def test_organising_by_keyboard_alone(serve, open_page):
     """From the link of the first start to a confirmed account."""
+    starting = serve()
     link = first_admin_link(starting.site).replace(starting.site.settings.address, starting.address)
     page = open_page(link, width=390)
     register_there(page, "Olga")

@@ -33,6 +33,7 @@ def standing():
 
 
 def test_units_are_done_by_one_process_that_stays(standing):
+    standing.end()
     assert standing.number is None
     first, second = standing.do(1), standing.do(2)
     assert isinstance(first, UnitResult)

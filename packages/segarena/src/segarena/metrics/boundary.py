@@ -10,11 +10,13 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from segarena.arrays.boundary import band_width_px, inner_band, pack_lines
+import numpy as np
+
+from segarena.arrays.boundary import band_width_px, inner_band
 from segarena.arrays.boxes import Window, intersect_windows, is_empty, within_window
-from segarena.arrays.packed_bits import WORD_PX, Words, count_bits, words_needed
 from segarena.comparison import Comparison, Reference
 from segarena.registry import metric
+from segarena.samples import Mask
 
 
 def boundary_iou(
@@ -82,7 +84,7 @@ class BoundaryIou:
         if not is_empty(both):
             band_crop = band[within_window(both, window)]
             target_crop = target[within_window(both, target_window)]
-            intersection = count_bits(band_crop & target_crop)
+            intersection = int(np.count_nonzero(band_crop & target_crop))
         union = area + target_area - intersection
         value = self._empty
         if union:
@@ -94,18 +96,12 @@ class BoundaryIou:
         }
 
 
-def _counted_band(masks: Comparison | Reference, width_px: int) -> tuple[Window, Words, int]:
-    """Return the packed band of a prediction or target without ignored pixels, and its number of pixels.
-
-    The window of the band counts words of the frame, not pixels, along the last axis, so that the
-    bands of two masks can be compared word by word.
-    """
-    *others, columns = masks.given_window
-    first_word = columns.start // WORD_PX
-    last_words = slice(first_word, words_needed(columns.stop))
-    # Start at the first pixel of a word of the frame.
-    window = (*others, slice(first_word * WORD_PX, columns.stop))
+def _counted_band(masks: Comparison | Reference, width_px: int) -> tuple[Window, Mask, int]:
+    """Return the band of a prediction or target in its window without ignored pixels, and its pixel count."""
+    window = masks.given_window
     band = inner_band(masks.given[window], width_px)
     if masks.ignore is not None:
-        band &= ~pack_lines(masks.ignore[window])
-    return (*others, last_words), band, count_bits(band)
+        # `band & ~ignore` in one pass.
+        band = np.greater(band, masks.ignore[window])
+    area = int(np.count_nonzero(band))
+    return window, band, area

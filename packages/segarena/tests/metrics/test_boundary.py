@@ -3,6 +3,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pytest
 from scipy.ndimage import binary_erosion, gaussian_filter
 
 from segarena.comparison import Comparison, Reference
@@ -41,6 +42,33 @@ def test_equals_full_frame_computation_on_random_blobs():
         assert (record["boundary_intersection"], record["boundary_union"]) == (both, either)
         assert record["boundary_iou"] == (both / either if either else 1.0)
         assert tuple(record) == BoundaryIou.columns
+
+
+def test_objects_anywhere_in_a_wide_frame_are_compared_where_they_lie():
+    """Bands are packed from a multiple of 64 pixels on, so offsets of a word and more must not matter."""
+    rng = np.random.default_rng(5)
+    for _ in range(200):
+        prediction, target, ignore = np.zeros((3, 20, 300), dtype=bool)
+        for mask in (prediction, target):
+            first = int(rng.integers(0, 300))
+            row = int(rng.integers(0, 20))
+            mask[row : row + rng.integers(0, 21), first : first + rng.integers(0, 200)] = True
+        ignore[:, rng.integers(0, 300) :] = rng.random() < 0.5
+        comparison = Comparison.of(prediction, target, ignore)
+        record = BoundaryIou()(comparison)
+        both, either = by_full_frames(prediction, target, ignore)
+        assert (record["boundary_intersection"], record["boundary_union"]) == (both, either)
+
+
+@pytest.mark.parametrize("stops", [(191, 192), (192, 193), (255, 256), (192, 192)])
+def test_masks_that_end_at_and_before_the_end_of_a_word_are_compared(stops):
+    masks = np.zeros((2, 10, 300), dtype=bool)
+    for mask, stop in zip(masks, stops, strict=True):
+        mask[:, 3:stop] = True
+    prediction, target = masks
+    record = BoundaryIou()(Comparison.of(prediction, target))
+    both, either = by_full_frames(prediction, target, np.zeros_like(target))
+    assert (record["boundary_intersection"], record["boundary_union"]) == (both, either)
 
 
 def test_edge_of_an_ignored_region_is_no_edge_of_the_object():

@@ -1,13 +1,20 @@
-"""Mask boundaries: the inner band that Boundary IoU compares."""
+"""Mask boundaries: the inner band that Boundary IoU compares, computed on 64 pixels per word."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
+import cv2
 import numpy as np
 
+from segarena.arrays.packed_bits import WORD_PX, Words, shift_pixels, words_needed
 from segarena.samples import Mask, Shape
+
+_NO_PIXELS = np.uint64(0)
+# Up to this many pixels and this width, the fixed costs of the shifts exceed the time of OpenCV.
+_SMALL_PX = 1 << 14
+_NARROW_PX = 8
 
 
 def band_width_px(shape: Shape, dilation_ratio: float = 0.02) -> int:
@@ -24,65 +31,104 @@ def band_width_px(shape: Shape, dilation_ratio: float = 0.02) -> int:
     return max(1, round(dilation_ratio * diagonal))
 
 
-def inner_band(mask: Mask, width_px: int) -> Mask:
-    """Return the pixels of `mask` within chessboard distance `width_px` of a pixel outside it.
+def inner_band(mask: Mask, width_px: int) -> Words:
+    """Return the pixels of `mask` within chessboard distance `width_px` of a pixel outside it, packed by `pack_lines`.
 
     This equals the mask minus its erosion by `width_px` steps with a 3 x 3 square (3 x 3 x 3 in a
     volume). Pixels outside the array count as outside the mask, so a crop that contains the whole
     mask gives the same band.
 
-    >>> inner_band(np.ones((5, 5), bool), 1).astype(int)
-    array([[1, 1, 1, 1, 1],
-           [1, 0, 0, 0, 1],
-           [1, 0, 0, 0, 1],
-           [1, 0, 0, 0, 1],
-           [1, 1, 1, 1, 1]])
+    >>> for word in inner_band(np.ones((5, 5), bool), 1).ravel().tolist():
+    ...     print(f"{word:05b}")
+    11111
+    10001
+    10001
+    10001
+    11111
 
     Args:
         mask: bool, any number of axes.
         width_px: 1 or more.
     """
-    # A False pixel after every line (and plane) makes every square that crosses a line end contain
-    # a False pixel. Erosion then only needs shifts of one flat array, which take a quarter of the
-    # time of shifts between crops.
-    padded_shape = [size + 1 for size in mask.shape]
-    padded_shape[0] = mask.shape[0]
-    original = tuple(slice(size) for size in mask.shape)
-    padded = np.zeros(padded_shape, dtype=np.bool_)
-    padded[original] = mask
-    steps: list[int] = []
-    for axis in range(mask.ndim):
-        later_sizes = padded_shape[axis + 1 :]
-        steps.append(math.prod(later_sizes))
-    flat = padded.ravel()
-    core = _core(flat, 2 * width_px + 1, steps)
-    # `core` is indexed by the first pixel of each square; the square's centre lies `width_px` steps along each axis.
-    centre = width_px * sum(steps)
-    centres = flat[centre : centre + core.size]
-    np.greater(centres, core, out=centres)
-    return padded[original]
+    if not mask.size:
+        return pack_lines(mask)
+    is_small = mask.size <= _SMALL_PX and width_px <= _NARROW_PX
+    if is_small and mask.ndim == 2:
+        return pack_lines(_small_band(mask, width_px))
+    words = pack_lines(mask)
+    line = words.reshape(-1)
+    steps_px: list[int] = []
+    for axis in range(mask.ndim - 1):
+        words_per_step = math.prod(words.shape[axis + 1 :])
+        steps_px.append(words_per_step * WORD_PX)
+    steps_px.append(1)
+    core = _core(line, 2 * width_px + 1, steps_px)
+    # `core` is indexed by the first pixel of each square; the square's centre lies `width_px` steps
+    # along each axis. The empty word takes the bits that the shift moves out of the last one.
+    first_word, rest_px = divmod(width_px * sum(steps_px), WORD_PX)
+    eroded = shift_pixels(np.append(core, _NO_PIXELS), rest_px)
+    centres = line[first_word : first_word + len(eroded)]
+    centres &= ~eroded[: len(centres)]
+    return words
+
+
+def _small_band(mask: Mask, width_px: int) -> Mask:
+    side = 2 * width_px + 1
+    square = np.ones((side, side), dtype=np.uint8)
+    pixels = mask.view(np.uint8)
+    eroded = cv2.erode(pixels, square, borderType=cv2.BORDER_CONSTANT, borderValue=0)
+    return np.greater(pixels, eroded)
+
+
+def pack_lines(mask: Mask) -> Words:
+    """Pack the last axis of `mask` into words; pixel 64 i + k of a line is bit k of word i.
+
+    Each line ends with at least one False pixel, and each plane of a volume with a line of them.
+    The array can therefore be shifted as one flat line of bits: every square that crosses the end
+    of a line contains a False pixel.
+
+    >>> pack_lines(np.array([[1, 1, 0], [0, 1, 1]], bool)).tolist()
+    [[3], [6]]
+    """
+    packed = np.packbits(mask, axis=-1, bitorder="little")
+    shape = [size + 1 for size in mask.shape]
+    shape[0] = mask.shape[0]
+    shape[-1] = words_needed(mask.shape[-1] + 1)
+    # Little-endian on every machine, so that the bytes of a word are in pixel order.
+    words = np.zeros(shape, dtype="<u8")
+    octets = words.view(np.uint8)
+    octets[tuple(map(slice, packed.shape))] = packed
+    return words
 
 
 def _core(
-    flat: Mask,
+    line: Words,
     side: int,
-    steps: Sequence[int],
-) -> Mask:
+    steps_px: Sequence[int],
+) -> Words:
     """Erode by a square of `side` pixels and store each result at the first pixel of its square.
 
     Two overlapping runs form one longer run, so the number of passes grows with the logarithm of
     `side`.
 
     Args:
-        flat: the mask, with a False pixel after every line.
+        line: the mask, packed by `pack_lines`, as one line.
         side: length of the square's side.
-        steps: flat index steps between neighbours along each axis.
+        steps_px: distances on the line between neighbours along each axis.
     """
-    for step in steps:
+    for step_px in steps_px:
         length = 1
-        while length < side and flat.size:
+        while length < side:
             added = min(length, side - length)
-            shift = added * step
-            flat = flat[:-shift] & flat[shift:]
+            later = _from_pixel(line, added * step_px)
+            line = line[: len(later)] & later
             length += added
-    return flat
+    return line
+
+
+def _from_pixel(line: Words, first_px: int) -> Words:
+    """Return the line without its first `first_px` pixels."""
+    words, rest_px = divmod(first_px, WORD_PX)
+    if not rest_px:
+        return line[words:]
+    return shift_pixels(line[words:], -rest_px)

@@ -102,7 +102,8 @@ def window_start(window: Window) -> tuple[int, ...]:
     >>> window_start((slice(2, 5), slice(0, 7)))
     (2, 0)
     """
-    return tuple(side.start for side in window)
+    # A list takes half the time of a generator, which small images notice.
+    return tuple([side.start for side in window])
 
 
 def window_shape(window: Window) -> tuple[int, ...]:
@@ -111,7 +112,7 @@ def window_shape(window: Window) -> tuple[int, ...]:
     >>> window_shape((slice(2, 5), slice(0, 7)))
     (3, 7)
     """
-    return tuple(side.stop - side.start for side in window)
+    return tuple([side.stop - side.start for side in window])
 
 
 def grow_window(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 import cv2
@@ -138,7 +138,7 @@ def _squares(padded: Mask) -> NDArray[Any]:
 def deepest_pixel(
     mask: Mask,
     *,
-    forbidden: Iterable[tuple[int, ...]] = (),
+    forbidden: Collection[tuple[int, ...]] = (),
     at_least: int = 1,
 ) -> DeepestPixel | None:
     """Return the pixel of `mask` farthest from its outside; break ties by row-major order.
@@ -185,11 +185,13 @@ def deepest_pixel(
     return DeepestPixel(position, found.squared_distance)
 
 
-def _inside(positions: Iterable[tuple[int, ...]], window: Window) -> list[tuple[int, ...]]:
+def _inside(positions: Collection[tuple[int, ...]], window: Window) -> list[tuple[int, ...]]:
     """Return the positions that lie in `window`, relative to its start."""
+    inside: list[tuple[int, ...]] = []
+    if not positions:
+        return inside
     starts = window_start(window)
     shape = window_shape(window)
-    inside: list[tuple[int, ...]] = []
     for position in positions:
         relative = tuple(map(operator.sub, position, starts))
         sides = zip(relative, shape, strict=True)

@@ -68,7 +68,7 @@ def words_needed(pixels: int) -> int:
 
 
 def count_bits(words: Words) -> int:
-    """Count the set bits.
+    """Count the set bits of words in an array of any shape.
 
     >>> count_bits(pack_mask(np.array([[1, 1, 0], [0, 1, 1]], bool)))
     4
@@ -76,7 +76,8 @@ def count_bits(words: Words) -> int:
     if not words.size:
         return 0
     octets = np.ascontiguousarray(words).view(np.uint8)
-    return int(cv2.norm(octets, cv2.NORM_HAMMING))
+    # OpenCV takes at most two axes.
+    return int(cv2.norm(octets.reshape(-1), cv2.NORM_HAMMING))
 
 
 def shift_pixels(line: Words, columns: int) -> Words:

@@ -10,13 +10,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-
-from segarena.arrays.boundary import band_width_px, inner_band
+from segarena.arrays.boundary import band_width_px, inner_band, pack_lines
 from segarena.arrays.boxes import Window, intersect_windows, is_empty, within_window
+from segarena.arrays.packed_bits import WORD_PX, Words, count_bits, words_needed
 from segarena.comparison import Comparison, Reference
 from segarena.registry import metric
-from segarena.samples import Mask
 
 
 def boundary_iou(
@@ -32,6 +30,7 @@ def boundary_iou(
     The band of a mask is the mask without its erosion by `max(1, round(dilation_ratio * diagonal))` steps of a
     3 x 3 square; the frame's border counts as an edge.
 
+    >>> import numpy as np
     >>> square = np.zeros((40, 40), bool)
     >>> square[10:30, 10:30] = True
     >>> boundary_iou(np.roll(square, 1, axis=1), square)
@@ -79,12 +78,7 @@ class BoundaryIou:
         target_window, target, target_area = reference.remember(
             ("inner_band", width_px), lambda: _counted_band(reference, width_px)
         )
-        both = intersect_windows(window, target_window)
-        intersection = 0
-        if not is_empty(both):
-            band_crop = band[within_window(both, window)]
-            target_crop = target[within_window(both, target_window)]
-            intersection = int(np.count_nonzero(band_crop & target_crop))
+        intersection = _common_pixels((window, band), (target_window, target))
         union = area + target_area - intersection
         value = self._empty
         if union:
@@ -96,12 +90,32 @@ class BoundaryIou:
         }
 
 
-def _counted_band(masks: Comparison | Reference, width_px: int) -> tuple[Window, Mask, int]:
-    """Return the band of a prediction or target in its window without ignored pixels, and its pixel count."""
-    window = masks.given_window
+def _common_pixels(one: tuple[Window, Words], other: tuple[Window, Words]) -> int:
+    """Return the number of pixels in both of two packed bands with their windows in words."""
+    window, band = one
+    other_window, other_band = other
+    if window != other_window:
+        both = intersect_windows(window, other_window)
+        if is_empty(both):
+            return 0
+        band = band[within_window(both, window)]
+        other_band = other_band[within_window(both, other_window)]
+    return count_bits(band & other_band)
+
+
+def _counted_band(masks: Comparison | Reference, width_px: int) -> tuple[Window, Words, int]:
+    """Return the packed band of a prediction or target without ignored pixels, and its number of pixels.
+
+    The window of the band counts words of the frame, not pixels, along the last axis, so that the
+    bands of two masks can be compared word by word.
+    """
+    *others, columns = masks.given_window
+    first_word = columns.start // WORD_PX
+    # Each line ends with at least one empty pixel.
+    words = slice(first_word, words_needed(columns.stop + 1))
+    # Start at the first pixel of a word of the frame.
+    window = (*others, slice(first_word * WORD_PX, columns.stop))
     band = inner_band(masks.given[window], width_px)
     if masks.ignore is not None:
-        # `band & ~ignore` in one pass.
-        band = np.greater(band, masks.ignore[window])
-    area = int(np.count_nonzero(band))
-    return window, band, area
+        band &= ~pack_lines(masks.ignore[window])
+    return (*others, words), band, count_bits(band)

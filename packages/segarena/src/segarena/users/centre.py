@@ -105,6 +105,11 @@ def _deepest(
     at_least: int = 1,
 ) -> DeepestPixel | None:
     """Return the deepest pixel of one kind of error, in coordinates relative to the comparison's window."""
+    area = comparison.missing_area if is_missing else comparison.surplus_area
+    # All pixels nearer to a pixel than its depth are errors too, and a circle of squared radius n
+    # contains at least n of them.
+    if area < at_least:
+        return None
     thin = comparison.thin_depths(is_missing=is_missing)
     if thin is None:
         error = comparison.error(is_missing=is_missing)

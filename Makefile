@@ -23,7 +23,17 @@ help:      ## show this list
 demo: $(STAMP)      ## judge two segmenters on photographs, write a report, say where it lies
 	$(BIN)/segarena demo
 
-test: $(VENV)/.developed lint types contract core-tests tests      ## everything CI runs
+# Types take one core for a minute, and the companions' tests leave as much idle while they wait for servers and browsers.
+# Both run to their end; what the type checkers print follows the tests, and a failure of either fails the target.
+test: $(VENV)/.developed lint contract core-tests      ## everything CI runs
+	@mkdir -p build
+	@$(MAKE) --no-print-directory types >build/types.txt 2>&1 & checks=$$!; \
+	$(MAKE) --no-print-directory tests; tests=$$?; \
+	wait $$checks; types=$$?; \
+	cat build/types.txt; \
+	test $$types = 0 || echo "types failed: the errors are above and in build/types.txt"; \
+	test $$tests = 0 || echo "tests failed: their summary is above the output of types"; \
+	test $$types = 0 && test $$tests = 0
 
 lint: $(VENV)/.developed      ## style
 	$(BIN)/ruff check $(CODE)
@@ -45,12 +55,17 @@ contract: $(VENV)/.developed      ## lower folders never import higher ones
 # Each has one thread: those of several processes on two cores would wait for each other.
 # The files of tests that failed are run once more, in one process: among several processes a server or a browser may have
 # waited too long for a busy machine. The first list of failures stays in the output, and what fails twice fails.
+# The list is in a cache of its own, which begins empty: pytest's usual one also lists what failed in earlier runs, in other
+# environments and in files that are gone. Without a list nothing is run again, and the target fails.
 PROCESSES ?= 3
-FAILED_FILES = import json; print(*sorted({name.split("::")[0] for name in json.load(open(".pytest_cache/v/cache/lastfailed"))}))
+FAILED_FILES = import json, sys; print(*sorted({name.split("::")[0] for name in json.load(open(sys.argv[1]))}))
 define run_tests
 	mkdir -p build
-	$(1) -m slipcover --immediate --out build/coverage-$(2).txt -m pytest -n $(PROCESSES) --dist worksteal $(3) \
-	|| { test $$? = 1 && $(1) -m pytest $$($(1) -c '$(FAILED_FILES)'); }
+	rm -rf build/cache-$(2)
+	$(1) -m slipcover --immediate --out build/coverage-$(2).txt -m pytest -o cache_dir=$(CURDIR)/build/cache-$(2) \
+		-n $(PROCESSES) --dist worksteal $(3) \
+	|| { test $$? = 1 && files=$$($(1) -c '$(FAILED_FILES)' build/cache-$(2)/v/cache/lastfailed) \
+		&& test -n "$$files" && $(1) -m pytest $$files; }
 	@tail -n 1 build/coverage-$(2).txt
 endef
 tests core-tests: export PYTHONDONTWRITEBYTECODE =

@@ -174,17 +174,21 @@ class _Verdict:
 
     def _other_differences(self, run: Run, other: Run) -> str:
         """Name the statistics of the summary that differ although the deciding one does not; "" if there are none."""
-        texts: list[str] = []
+        names: list[str] = []
+        p_values: list[float] = []
         for statistic in run.summary:
             if statistic == self.statistic:
                 continue
             found = statistic_difference(run, other, self.user, statistic)
             if found.p_value <= SIGNIFICANCE_LEVEL:
-                texts.append(f"{statistic.name} ({p_value_text(found.p_value)})")
-        if not texts:
+                names.append(statistic.name)
+                p_values.append(found.p_value)
+        if not names:
             return ""
-        tested = "tested by itself" if len(texts) == 1 else "each tested by itself"
-        return f"{self.statistic.name} decides, but they differ in {enumeration(texts, most=len(texts))}, {tested}"
+        p_text = p_value_text(max(p_values))
+        if len(names) > 1:
+            p_text = f"{p_text.replace('=', '≤')}, each tested alone"
+        return f"{self.statistic.name} decides, but they differ in {enumeration(names, most=len(names))} ({p_text})"
 
     def _many(self, found: Sequence[Standing]) -> str:
         best, *others = found

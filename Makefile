@@ -45,12 +45,17 @@ contract: $(VENV)/.developed      ## lower folders never import higher ones
 # Each has one thread: those of several processes on two cores would wait for each other.
 # The files of tests that failed are run once more, in one process: among several processes a server or a browser may have
 # waited too long for a busy machine. The first list of failures stays in the output, and what fails twice fails.
+# The list is in a cache of its own, which begins empty: pytest's usual one also lists what failed in earlier runs, in other
+# environments and in files that are gone. Without a list nothing is run again, and the target fails.
 PROCESSES ?= 3
-FAILED_FILES = import json; print(*sorted({name.split("::")[0] for name in json.load(open(".pytest_cache/v/cache/lastfailed"))}))
+FAILED_FILES = import json, sys; print(*sorted({name.split("::")[0] for name in json.load(open(sys.argv[1]))}))
 define run_tests
 	mkdir -p build
-	$(1) -m slipcover --immediate --out build/coverage-$(2).txt -m pytest -n $(PROCESSES) --dist worksteal $(3) \
-	|| { test $$? = 1 && $(1) -m pytest $$($(1) -c '$(FAILED_FILES)'); }
+	rm -rf build/cache-$(2)
+	$(1) -m slipcover --immediate --out build/coverage-$(2).txt -m pytest -o cache_dir=$(CURDIR)/build/cache-$(2) \
+		-n $(PROCESSES) --dist worksteal $(3) \
+	|| { test $$? = 1 && files=$$($(1) -c '$(FAILED_FILES)' build/cache-$(2)/v/cache/lastfailed) \
+		&& test -n "$$files" && $(1) -m pytest $$files; }
 	@tail -n 1 build/coverage-$(2).txt
 endef
 tests core-tests: export PYTHONDONTWRITEBYTECODE =

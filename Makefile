@@ -23,7 +23,17 @@ help:      ## show this list
 demo: $(STAMP)      ## judge two segmenters on photographs, write a report, say where it lies
 	$(BIN)/segarena demo
 
-test: $(VENV)/.developed lint types contract core-tests tests      ## everything CI runs
+# Types take one core for a minute, and the companions' tests leave as much idle while they wait for servers and browsers.
+# Both run to their end; what the type checkers print follows the tests, and a failure of either fails the target.
+test: $(VENV)/.developed lint contract core-tests      ## everything CI runs
+	@mkdir -p build
+	@$(MAKE) --no-print-directory types >build/types.txt 2>&1 & checks=$$!; \
+	$(MAKE) --no-print-directory tests; tests=$$?; \
+	wait $$checks; types=$$?; \
+	cat build/types.txt; \
+	test $$types = 0 || echo "types failed: the errors are above and in build/types.txt"; \
+	test $$tests = 0 || echo "tests failed: their summary is above the output of types"; \
+	test $$types = 0 && test $$tests = 0
 
 lint: $(VENV)/.developed      ## style
 	$(BIN)/ruff check $(CODE)

@@ -1,9 +1,11 @@
 """A participant of a study in a browser: with a mouse, a finger, or the keyboard."""
 
+import re
+
 from sqlalchemy import select
 
 from segarena.arrays.distance_transform import deepest_pixel
-from segarena_studio.studies.orm_models import StudyTrial
+from segarena_studio.studies.orm_models import StudyLink, StudyTrial
 from segarena_studio.studies.trials import item_mask, trial_item
 
 ALLOWED = '#stage[data-phase="answer"]'
@@ -51,9 +53,14 @@ class ParticipantBrowser:
         return middle, [(left + x * scale, top + y * scale) for x, y in ends]
 
     def target(self):
-        """Return the requested part."""
+        """Return the requested part, in the trial of this study that began last and has no answer."""
+        link_id = int(re.search(r"/studio/take/(\d+)-", self.page.url)[1])
         with self.site.database.reading() as session:
-            begun = StudyTrial.begun_at.is_not(None), StudyTrial.answered_s.is_(None)
+            begun = (
+                StudyTrial.study_id == session.get_one(StudyLink, link_id).study_id,
+                StudyTrial.begun_at.is_not(None),
+                StudyTrial.answered_s.is_(None),
+            )
             trial = session.scalars(
                 select(StudyTrial).where(*begun).order_by(StudyTrial.begun_at.desc())
             ).first()

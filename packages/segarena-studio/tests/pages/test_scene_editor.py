@@ -138,6 +138,15 @@ def test_the_hints_after_a_region_fit_below_the_picture(editor):
     assert page.evaluate(HINTS_FIT)
 
 
+@pytest.mark.parametrize("width", [901, 1180, 1400])
+def test_hints_do_not_resize_the_picture(width, editor):
+    page = editor(width=width)
+    before = page.locator("#picture").bounding_box()
+    draw(page, Mouse(page, SIZE), "house")
+    page.locator('.hints [data-action="trace"]').wait_for()
+    assert page.locator("#picture").bounding_box() == before
+
+
 @pytest.mark.parametrize(
     ("kind", "names"),
     [

@@ -125,7 +125,7 @@ def test_a_folder_with_masks_offers_them_as_a_start(tmp_path, monkeypatch, capsy
     monkeypatch.setattr(commands.SiteServer, "run", lambda server, welcome: None)
     commands.studio(tmp_path, port=0, browser=False, masks=masks)
     out = capsys.readouterr().out
-    assert "1 pictures, 1 of them new" in out
+    assert "1 picture, 1 new\n" in out
     assert ("start the drawings from them with --masks" in out) == (masks is None)
     assert ("1 drawing starts from masks" in out) == bool(begun)
     site, _ = open_standalone(tmp_path, 0)

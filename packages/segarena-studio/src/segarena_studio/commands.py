@@ -113,7 +113,7 @@ def _serve(
         PROJECTS.add_to(site)
     else:
         added = sync_folder(site, person, folder, _print_progress)
-        typer.echo(f"{added.new + added.known} pictures, {added.new} of them new")
+        typer.echo(f"{_count_pictures(added.new + added.known)}, {added.new} new")
         for line in (*added.refused, *added.same):
             typer.secho(line, fg="yellow")
         if added.project_id is not None:
@@ -142,7 +142,7 @@ def _offer_masks(
     count = len(list_pictures_with_masks(site, project_id, folder))
     if takes_masks is False or not count:
         return
-    pictures = "1 picture" if count == 1 else f"{count} pictures"
+    pictures = _count_pictures(count)
     if takes_masks is None:
         if not sys.stdin.isatty():
             typer.echo(f"masks/ has masks of {pictures}; start the drawings from them with --masks")
@@ -154,6 +154,10 @@ def _offer_masks(
     typer.echo(f"{drawings} from masks")
     for line in started.told:
         typer.secho(line, fg="yellow")
+
+
+def _count_pictures(count: int) -> str:
+    return "1 picture" if count == 1 else f"{count} pictures"
 
 
 def _print_progress(files: int) -> None:

@@ -85,7 +85,7 @@ def test_annotators_can_be_without_names(site, project, tmp_path):
     [
         (("--to", "gif"), "format 'gif'"),
         (("--which", "all"), "which 'all'"),
-        (("--which", "approved"), "found none"),
+        (("--which", "approved"), "found none; choose begun to include unfinished ones"),
         (("--project", "Nowhere"), "expected one of"),
     ],
 )

@@ -226,6 +226,11 @@ def test_unresolved_comments_are_shown_before_finishing(served, lead, annotator,
     assert not barriers(page)
     page.get_by_role("button", name="Go to the comments").click()
     assert not page.locator("#finishing").is_visible()
+    page.reload()
+    page.locator("#scene[data-ready]").wait_for()
+    page.get_by_label("Resolved").first.check()
+    page.locator("#finish").click()
+    page.get_by_role("heading", name="1 unresolved comment", exact=True).wait_for()
 
 
 def test_the_table_of_people_fits_a_page_of_1400_pixels(served, lead, annotator, come, page_widths):

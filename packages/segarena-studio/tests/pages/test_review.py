@@ -87,6 +87,7 @@ def test_a_drawing_is_returned_with_a_comment_at_a_place_and_approved_when_it_is
     page = come("Rex", f"/studio/projects/{project}")
     assert not barriers(page)
     page.get_by_role("link", name="Review finished pictures").click()
+    assert page.url.endswith("#pictures")
     page.get_by_role("link", name="View street-0.png by Anna").click()
     page.get_by_role("button", name="Review this").click()
     board = page.locator("[data-scene]")
@@ -104,12 +105,14 @@ def test_a_drawing_is_returned_with_a_comment_at_a_place_and_approved_when_it_is
     assert (comment.x, comment.y) == (pytest.approx(30, abs=0.5), pytest.approx(30, abs=0.5))
     assert comment.region == "r1"
     page.get_by_label("then show the next waiting picture").uncheck()
-    page.get_by_role("button", name="Send back to Anna").click()
+    page.get_by_role("button", name="Return to Anna").click()
     assert "returned" in page.locator(".chip").first.inner_text()
     draw(served, task, people["Anna"], SECOND)
     page = come("Rex", f"/studio/tasks/{task}/look", width=390, scheme="dark")
     assert not barriers(page)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    for number in (".numbers text", ".pin text"):
+        assert page.locator(number).first.bounding_box()["height"] >= 12
     assert "dog outline" in " ".join(page.locator("aside ul").first.inner_text().split())
     before = page.locator(".before .outline").first
     assert before.is_visible()

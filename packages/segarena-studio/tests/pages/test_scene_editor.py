@@ -24,6 +24,11 @@ SHARED = (("sky", "ground"), ("house", "roof"), ("house", "door"))
 
 PART = ("house", "roof", "tree", "Auto 车")
 
+HINTS_FIT = """(() => {
+  const line = document.querySelector("#hints");
+  return line.scrollWidth <= line.clientWidth && line.scrollHeight <= line.clientHeight;
+})()"""
+
 HANDS = {"mouse": Mouse, "finger": Finger, "pen": Pen, "keys": Keys}
 BROWSERS = {"finger": {"width": 1180, "height": 820, "has_touch": True}}
 
@@ -117,6 +122,29 @@ def press_until_shown(page, hand, button, selector):
             continue
         return
     pytest.fail(f"{button} was pressed three times, and {selector} does not appear")
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_the_hint_of_an_empty_picture_fits_below_it(width, editor):
+    page = editor(width=width)
+    page.locator(".hints .advice").wait_for()
+    assert page.evaluate(HINTS_FIT)
+
+
+def test_the_hints_after_a_region_fit_below_the_picture(editor):
+    page = editor()
+    draw(page, Mouse(page, SIZE), "house")
+    page.locator('.hints [data-action="trace"]').wait_for()
+    assert page.evaluate(HINTS_FIT)
+
+
+@pytest.mark.parametrize("width", [901, 1180, 1400])
+def test_hints_do_not_resize_the_picture(width, editor):
+    page = editor(width=width)
+    before = page.locator("#picture").bounding_box()
+    draw(page, Mouse(page, SIZE), "house")
+    page.locator('.hints [data-action="trace"]').wait_for()
+    assert page.locator("#picture").bounding_box() == before
 
 
 @pytest.mark.parametrize(

@@ -125,8 +125,9 @@ def collect_export(
     wanted.check()
     drawn = tuple(_drawn(session, project, wanted))
     if not drawn:
+        advice = "" if wanted.which == "begun" else "; choose begun to include unfinished ones"
         raise InvalidInput(
-            f"project {project.name}: expected tasks that are {wanted.which}, found none"
+            f"project {project.name}: expected tasks that are {wanted.which}, found none{advice}"
         )
     return ExportContents(
         title=project.name,

@@ -58,7 +58,7 @@ function commentNote(comment, editor, talk, task) {
     comment.is_done = box.checked;
     editor.picture.redraw();
   });
-  label.append(box, "Done");
+  label.append(box, "Resolved");
   made.append(by, label);
   const { at } = comment;
   if (at) {

@@ -1,15 +1,22 @@
 import math
 
 import numpy as np
+import pytest
 
 from segarena.systems.scenes.edges.edge_counts import EdgeCounts
 from segarena.systems.scenes.edges.edge_summary import summarise_edges
+from segarena.systems.scenes.measures.agreement import measure_agreement
+from segarena.systems.scenes.measures.agreement_summary import summarise_agreement
 from segarena.systems.scenes.measures.annotation_statistics import (
     measure_annotation,
     summarise_annotations,
 )
 from segarena.systems.scenes.measures.drawings import drawing_of_labels, drawing_of_scene
-from segarena.systems.scenes.page.measurement_tables import edges_sheet, statistics_sheets
+from segarena.systems.scenes.page.measurement_tables import (
+    agreement_sheet,
+    edges_sheet,
+    statistics_sheets,
+)
 
 
 def numbers(drawing):
@@ -42,3 +49,16 @@ def test_recall_at_half_precision_is_a_dash_where_the_curve_does_not_pass_it():
     summary = summarise_edges([counts])
     assert math.isnan(summary.r50)
     assert edges_sheet(summary, "first").notes[0].endswith("R50 –")
+
+
+@pytest.mark.parametrize(
+    ("scenes", "expected"),
+    [
+        (1, "Agreement on 1 image with 2 annotations, 1 pair of annotators."),
+        (2, "Agreement on 2 images with 4 annotations, 2 pairs of annotators."),
+    ],
+)
+def test_the_caption_of_agreement_counts_in_singular_or_plural(demo_set, scenes, expected):
+    drawing = drawing_of_scene(demo_set.scenes[0])
+    compared = [measure_agreement((drawing, drawing))] * scenes
+    assert agreement_sheet(summarise_agreement(compared)).caption == expected

@@ -140,12 +140,16 @@ def agreement_sheet(summary: AgreementSummary) -> Sheet:
             rows.append((name, value, interval.n))
     return Sheet(
         name="agreement",
-        caption=f"Agreement on {summary.images} images with {summary.annotations} annotations, "
-        f"{summary.pairs} pairs of annotators.",
+        caption=f"Agreement on {_count(summary.images, 'image')} with "
+        f"{_count(summary.annotations, 'annotation')}, {_count(summary.pairs, 'pair')} of annotators.",
         head=("", "Value", "Of"),
         rows=tuple(rows),
         notes=("Brackets hold 95 % intervals; whole images are resampled.",),
     )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def edges_sheet(summary: EdgeSummary, occurrence: str) -> Sheet:

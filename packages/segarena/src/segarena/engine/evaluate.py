@@ -190,7 +190,7 @@ def evaluate(
             data=data,
             overwrite=overwrite,
             beside=beside,
-            # The server decides which samples belong to a run at a challenge.
+            # In a challenge, the server decides which samples a run consists of.
             may_change=not isinstance(cast.dataset, RemoteDataset),
         )
         samples = ExclusiveSampleQueue(folder, **retries)

@@ -77,7 +77,7 @@ class RoundStatistic(ABC):
         rounds: int,
         options: Mapping[str, Any],
     ) -> str:
-        """Return `sentence` filled in; `metric` is the column as printed."""
+        """Return `sentence` with its fields filled in; without a sentence, the first line of the docstring."""
         if not self.sentence:
             docstring = type(self).__doc__ or type(self).__name__
             first_line, _, _ = docstring.partition("\n")

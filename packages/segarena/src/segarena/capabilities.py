@@ -133,7 +133,7 @@ CAPABILITIES = (
     Capability(
         "metric",
         "judges_objects",
-        "True: receives several objects at once, as `segarena.objects.ObjectsComparison`, instead of one by one",
+        "True: receives several objects at once, as `segarena.multi_object.ObjectsComparison`, instead of one by one",
     ),
     Capability(
         "metric",
@@ -340,7 +340,7 @@ def worker_identity(segmenter: object) -> Mapping[str, Mapping[str, str]] | None
 
 def display_name(segmenter: object) -> str:
     """Return the name that a segmenter gives itself, or one that it wraps; "" if there is none."""
-    # Adapters and lifts store the segmenter that they call in `segmenter`.
+    # Wrappers store the wrapped segmenter in `segmenter`.
     while segmenter is not None:
         name = getattr(segmenter, "display_name", "")
         if isinstance(name, str) and name.strip():
@@ -350,7 +350,7 @@ def display_name(segmenter: object) -> str:
 
 
 def peak_bytes_elsewhere(segmenter: object) -> int:
-    """Return the peak memory in bytes of a segmenter's other process; 0 without such a process."""
+    """Return the peak memory in bytes of the other process that a segmenter runs in; 0 if there is none."""
     return getattr(segmenter, "peak_bytes_elsewhere", 0)
 
 

@@ -310,7 +310,7 @@ def _is_registered(kind: str, name: str) -> bool:
 
 @cache
 def _index() -> dict[str, dict[str, str]]:
-    """Return the modules of all plug-ins by kind and name, as an earlier process stored them; else nothing."""
+    """Return the modules of all plug-ins by kind and name, as stored by an earlier process; {} if none did."""
     try:
         return msgspec.convert(read_declarations(_INDEX), dict[str, dict[str, str]])
     except msgspec.ValidationError:
@@ -379,7 +379,7 @@ def _import_room(package: Any) -> Iterator[str]:
         try:
             if not module.ispkg:
                 importlib.import_module(name)
-        except Exception as error:  # as above
+        except Exception as error:  # importing runs the code of another package
             yield f"plug-in module {name} failed to import: {type(error).__name__}: {error}"
 
 

@@ -1072,7 +1072,7 @@ def _serve_parent(models: Callable[[Mapping[str, Any]], Model]) -> None:
 def _die_with_parent(source: int) -> None:
     """End this process as soon as the host is gone, even while the model is working."""
     if sys.platform.startswith("linux"):
-        with contextlib.suppress(OSError, AttributeError):  # no such call here
+        with contextlib.suppress(OSError, AttributeError):  # some C libraries have no prctl
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     threading.Thread(target=_watch, args=(source,), daemon=True).start()
 
@@ -1112,7 +1112,7 @@ def _bound(address: str) -> socket.socket:
         if os.path.exists(place):
             if not stat.S_ISSOCK(os.stat(place).st_mode):
                 raise Refused("options", f"{place} exists and is not a socket")
-            os.unlink(place)  # of a worker that was killed
+            os.unlink(place)  # a killed worker left it behind
         before = os.umask(0o077)
         made.bind(place)
         os.umask(before)

@@ -24,7 +24,7 @@ def bounding_window(mask: Mask) -> Window:
         mask: bool, any number of axes.
     """
     if mask.ndim == 2 and mask.size:
-        import cv2  # here, so that samples and prompts can be imported without OpenCV
+        import cv2  # imported here, so that samples and prompts can be imported without OpenCV
 
         column, row, width, height = cv2.boundingRect(mask.view(np.uint8))
         return slice(row, row + height), slice(column, column + width)
@@ -102,7 +102,7 @@ def window_start(window: Window) -> tuple[int, ...]:
     >>> window_start((slice(2, 5), slice(0, 7)))
     (2, 0)
     """
-    # A list takes half the time of a generator, which small images notice.
+    # A list takes half the time of a generator, which matters for small images.
     return tuple([side.start for side in window])
 
 

@@ -20,10 +20,10 @@ from segarena.arrays.rle import decode_digits, encode_digits, run_lengths
 from segarena.errors import InvalidMask
 from segarena.samples import Mask
 
-_MAX_CHARACTERS = 12  # of one number: 60 bits
-_BITS = 5  # of a number in each character
+_MAX_CHARACTERS = 12  # limit for one number, which then has 60 bits
+_BITS = 5  # number of bits per character
 _CONTINUES = 1 << _BITS  # set on all characters of a number but the last
-_SIGN = 1 << (_BITS - 1)  # of the last character of a number
+_SIGN = 1 << (_BITS - 1)  # sign bit, in the last character of a number
 _ZERO = 48  # the character "0"
 
 

@@ -19,8 +19,8 @@ from segarena.errors import InvalidMask
 from segarena.files.limits import check_voxels
 from segarena.samples import Mask, Shape, as_mask
 
-_MAX_BYTES = 9  # of one length: 63 bits
-_BITS = 7  # of a length in each byte
+_MAX_BYTES = 9  # limit for one length, which then has 63 bits
+_BITS = 7  # number of bits of a length per byte
 _CONTINUES = 1 << _BITS  # set on all bytes of a length but the last
 
 

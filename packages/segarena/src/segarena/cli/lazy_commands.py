@@ -164,7 +164,8 @@ class CommandGroup(ExtensibleGroup):
             new = self.renamed.get(old)
             if new is None or len(args) < words or old in self.list_commands(ctx):
                 continue
-            if not ctx.resilient_parsing:  # of shell completion
+            # Shell completion sets this flag, and must not print anything.
+            if not ctx.resilient_parsing:
                 program = ctx.command_path
                 typer.echo(f"`{program} {old}` is now `{program} {new}`", err=True)
             return super().resolve_command(ctx, [*new.split(), *args[words:]])

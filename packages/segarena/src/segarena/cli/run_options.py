@@ -426,6 +426,6 @@ def _read_toml(file: str | Path | None) -> dict[str, Any]:
 
 
 def _given(option: Option) -> Option:
-    """Return an option without None, which stands for "not given", in its type."""
+    """Return an option whose type excludes None, which stands for "not given"."""
     kinds = [kind for kind in get_args(option.hint) if kind is not NoneType]
     return replace(option, hint=functools.reduce(operator.or_, kinds))

@@ -85,7 +85,7 @@ class Annotations:
         format: name of the format.
         pictures: the images.
         sha256: hash of the files.
-        remarks: what `check` says about the files.
+        remarks: remarks on the files, which `check` reports.
     """
 
     format: str

@@ -24,7 +24,8 @@ class Cvat(SingleFileAnnotations):
     """Images with objects in an XML file of CVAT for images: polygons, boxes, ellipses and masks.
 
     Every shape is a target; its id is its number in the image, its label that of the shape. Shapes of
-    the same label and group are one target. Targets may overlap: a shape in front hides nothing.
+    the same label and group form one target. Targets may overlap: a shape in front does not hide
+    those behind it.
 
     Args:
         path: the folder of images and annotations, or the XML file.

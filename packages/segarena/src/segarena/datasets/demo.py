@@ -25,8 +25,8 @@ SKIMAGE = "skimage:"
 class Demo(ListedDataset[ImageSample]):
     """Photographs from scikit-image and two more, with masks drawn for this project.
 
-    `demo_data/demo.json` lists them with their licences; a target carries "size" ("small", "medium", "large") and
-    "shape" ("thin" or "compact").
+    `demo_data/demo.json` lists them with their licences. Targets have the attributes "size" ("small", "medium",
+    "large") and "shape" ("thin" or "compact").
 
     Raises:
         DatasetMissing: the data are not installed, or scikit-image lacks a photograph.

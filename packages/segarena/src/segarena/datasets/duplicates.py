@@ -14,7 +14,7 @@ from segarena.samples import ImageSample, Sample, VideoSample
 
 
 class Copies(NamedTuple):
-    """Copies of one kind: what they are, in words, and which ones."""
+    """Copies of one kind: `what` describes them in words, `names` lists them."""
 
     what: str
     names: Sequence[str]

@@ -36,7 +36,7 @@ from segarena.registry import dataset
 
 # Uploads get a prefix of eight hexadecimal digits.
 _UPLOAD_PREFIX = re.compile(r"^[0-9a-f]{8}-")
-# Task, annotation and person; the name of the image is not part of the name.
+# Numbers of the task and the annotation; the name of the image is not part of the file name.
 _EXPORTED_MASK = re.compile(r"^task-\d+-annotation-\d+-")
 # Key points (which have a width) and vectors.
 _WITHOUT_AREA = ("x", "vertices")
@@ -47,7 +47,7 @@ _LONGEST_KIND = 40
 class LabelStudio(SingleFileAnnotations):
     """Images with objects in a JSON export of Label Studio: polygons, rectangles, ellipses, brush masks and bitmasks.
 
-    Every region is a target; its id is that of the region, its label the name of its labels. If several
+    Every region is a target; its id is that of the region, its label consists of the names of its labels. If several
     people annotated a task, the annotation marked as ground truth counts, else the first.
 
     Args:

@@ -49,8 +49,8 @@ class Labelme(AnnotatedImages):
     """Images with objects in the JSON files of labelme: polygons, rectangles, circles and masks.
 
     Every shape is a target; its id is its number in the file, its label that of the shape. Shapes of the
-    same label and `group_id` are one target. Pixels of shapes labelled `__ignore__` are ignored.
-    Targets may overlap: a later shape hides nothing. If there is no image file, the image in `imageData`
+    same label and `group_id` form one target. Pixels of shapes labelled `__ignore__` are ignored.
+    Targets may overlap: a later shape does not hide earlier ones. If there is no image file, the image in `imageData`
     is used.
 
     Args:
@@ -216,5 +216,5 @@ def _of_two_points(points: Points, kind: str) -> StoredShape:
 def _size(top: Record) -> tuple[int, int] | None:
     try:
         return parse_size(top, "imageHeight", "imageWidth")
-    except InvalidInput:  # the image itself has a size
+    except InvalidInput:  # the image file gives the size
         return None

@@ -1,4 +1,4 @@
-"""Rows that a run keeps while it is extended by users: those of the users that it had before.
+"""Rows that a run keeps while it is extended with more users: those of its previous users.
 
     runs/x/earlier/
       configuration.json   run.json as it was
@@ -54,7 +54,7 @@ class EarlierRows:
         folder: folder of the run.
 
     Attributes:
-        config: configuration of that time; None if the run is not being extended by users.
+        config: configuration of that time; None if the run is not being extended with more users.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -108,7 +108,7 @@ class EarlierRows:
 
 
 def keep_rows(folder: Path, config: RunConfiguration) -> None:
-    """Keep the tables of a run, whose samples can then be discarded; `config` is its run.json so far.
+    """Keep the tables of a run and its configuration `config`, so that its samples can be discarded.
 
     Raises:
         StoreError: the folder cannot be written.
@@ -141,7 +141,7 @@ def merge_rows(
     new: Rows,
     order: Sequence[DialogueName],
 ) -> Rows:
-    """Return kept and new rows of a sample as one run with all users writes them.
+    """Merge kept and new rows of a sample into those that a single run with all users would write.
 
     Args:
         kept: rows of the users that the run had.
@@ -186,7 +186,7 @@ def _in_order(
 
 
 def _encoder_passes(kept: Iterable[Timing], new: Iterable[Timing]) -> list[Timing]:
-    """Return the encoder passes of both; one that was only repeated counts once, with its new time."""
+    """Return the encoder passes of kept and new rows; a repeated pass counts once, with its new time."""
     kept_passes = _passes_by_target(kept)
     new_passes = _passes_by_target(new)
     for target, passes in kept_passes.items():

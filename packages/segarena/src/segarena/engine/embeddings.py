@@ -62,7 +62,7 @@ class Encoding:
 
 
 class Encoder:
-    """Encoder of samples: a segmenter, with a cache of the encodings of the same pixels.
+    """Encodes samples with a segmenter; caches the encodings by the pixels of the samples.
 
     Args:
         segmenter: the segmenter.

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 FIRST_SAMPLES = 3
-"""A run stops early if everything about this many samples fails for the same cause."""
+"""A run stops early if everything fails for the same cause in this many samples at its start."""
 
 MAX_REPORTED_CAUSES = 5
 """Maximum number of failure causes reported during a run; its summary counts them all."""
@@ -190,7 +190,7 @@ def evaluate(
             data=data,
             overwrite=overwrite,
             beside=beside,
-            # The server decides which samples belong to a run at a challenge.
+            # In a challenge, the server decides which samples a run consists of.
             may_change=not isinstance(cast.dataset, RemoteDataset),
         )
         samples = ExclusiveSampleQueue(folder, **retries)
@@ -234,7 +234,7 @@ def _check_processes(
     overwrite: bool,
     pdb: bool,
 ) -> None:
-    """Raise InvalidInput for options that are incompatible with the executor."""
+    """Raise InvalidInput for options that are incompatible with the executor or with each other."""
     if pdb and not executor.is_here:
         raise InvalidInput("pdb: a debugger needs the plug-ins in this process; set workers to 0")
     if share and overwrite:

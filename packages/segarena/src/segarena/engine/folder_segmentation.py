@@ -45,7 +45,7 @@ class SegmentationSummary:
         resumed: number of masks that existed before.
         empty: number of new masks without a pixel.
         failed: error messages of images without a mask, by their paths in the folder.
-        assumptions: how the masks of examples are interpreted that EXIF rotates; see `orientation_assumptions`.
+        assumptions: how masks are interpreted if EXIF rotates their example images; see `orientation_assumptions`.
     """
 
     images: int
@@ -233,7 +233,7 @@ def _segment(
 
 
 def _write_returned_mask(files: tuple[Path, Path], result: tuple[bool, bytes]) -> bool:
-    """Write a mask for a process that cannot write to the folder; return whether it has a pixel."""
+    """Write a mask for a process that cannot write to the folder; return whether the mask has a pixel."""
     has_pixel, encoded = result
     if encoded:
         write_atomic(files[1], encoded)

@@ -343,7 +343,7 @@ def prepare_shared_work(sessions: Sequence[SessionLike], limit: TimeLimit) -> No
             sharing.append(session)
     for shared, sharing in by_object.values():
         # Errors are ignored here: each user then computes alone, and reports the error as its own.
-        with suppress(Exception), limit.watch("what users share", times=SLOW_CALLS):
+        with suppress(Exception), limit.watch("work shared by users", times=SLOW_CALLS):
             turns = [session.turn() for session in sharing]
             shared.prepare(turns)
 

@@ -35,9 +35,9 @@ def describe_error(where: str, error: Exception) -> str:
         message = f"{where}: {error}"
     else:
         message = f"{where}: {type(error).__name__}: {error}{_remedy(error)}"
-    # Skip errors whose traceback is useless: the line at which a slow call was interrupted is
-    # random, which records must not be, and our own loading errors already name the file that
-    # caused them.
+    # Skip the location for errors where it is useless: a slow call is interrupted at a random
+    # line, but records must be reproducible, and our own loading errors already name the file
+    # that caused them.
     if not (isinstance(error, PredictTimeout) or (is_ours and where == "loading")):
         message = with_location(message, error)
     # The records contain the message on one line as well.

@@ -79,7 +79,7 @@ def _hashes(files: Mapping[str, Path]) -> dict[str, str]:
 
 def _remote_identity(segmenter: Any) -> Mapping[str, Mapping[str, str]]:
     """Return the identity of a segmenter in another process, including one that another segmenter wraps."""
-    # Adapters and lifts store the segmenter that they call in `segmenter`.
+    # Wrappers store the wrapped segmenter in `segmenter`.
     while segmenter is not None:
         identity = worker_identity(segmenter)
         if identity is not None:

@@ -100,7 +100,7 @@ class ExclusiveSampleQueue:
         self._stack.close()
 
     def turn(self, on_wait: OnWait) -> Iterator[int] | None:
-        """Return all pending samples, once."""
+        """Return all pending samples at the first call; None if there are none, and at later calls."""
         if self._has_begun or not self._pending:
             return None
         self._has_begun = True
@@ -190,7 +190,7 @@ class SharedSampleQueue:
         self._stack.close()
 
     def _pending(self) -> list[int]:
-        """Return the pending samples; only the process that starts the work calls this."""
+        """Discard the samples to retry, and return all pending ones; only the starting process calls this."""
         with self._folder.keep(self._claims.check_kept, retry_damaged=self._retry_damaged):
             if self._retry_failed:
                 self._folder.discard(self._folder.failed())
@@ -206,7 +206,7 @@ class SharedSampleQueue:
         return set(indices) - set(RunFolder.open(self._path).pending())
 
     def turn(self, on_wait: OnWait) -> Iterator[int] | None:
-        """Return samples that are claimed one by one; None once all processes have finished."""
+        """Return samples that are claimed one by one; None once all samples are done."""
         while not self._claims.wait(on_wait):
             self._keeping.enter_context(self._claims.keeping(on_wait))
             missing = [] if self._claims.is_over else self._folder.pending()

@@ -59,7 +59,7 @@ class SessionLike(Protocol):
         ...
 
     def submit(self, answer: Any, seconds: float | None = None) -> Mapping[str, float]:
-        """Submit the answer to the last prompts; return the metric values that this side may see."""
+        """Submit the answer to the last prompts; return the metric values that the caller may see."""
         ...
 
     def fail(self, message: str) -> None:

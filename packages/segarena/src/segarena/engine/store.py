@@ -13,7 +13,7 @@
       data.parquet   SHA-256 of each data file; only for datasets that know their files
       seats/         prompts of people; see `segarena.engine.human_queue`
       claims/        division of work, while several processes share the run; see `segarena.work.sharing`
-      earlier/       rows to keep, while the run is extended by users; see `segarena.engine.earlier_rows`
+      earlier/       rows to keep, while users are added to the run; see `segarena.engine.earlier_rows`
 
 A sample is done when its records exist, whatever happened to the process. Durations are not in the
 records, so equal runs have equal record files, byte for byte.
@@ -273,7 +273,7 @@ class RunFolder:
         self._pieces = Pieces(self.path, self.config.dataset.samples)
 
     def _check_more_users(self, change: RunChange, asked: RunConfiguration) -> None:
-        """Raise RunConflict if the run cannot be extended by these users, or by rounds while users are added."""
+        """Raise RunConflict if these users cannot be added to the run, or if rounds are added while users still are."""
         for user in asked.users:
             if user.written in change.more_users and is_person(find("user", user.name)):
                 raise RunConflict(

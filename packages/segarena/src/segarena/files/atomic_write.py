@@ -96,10 +96,10 @@ def atomic_path(path: Path, *, ending: str = "") -> Generator[Path]:
         _flush(path.parent)
     except OSError as error:
         if error.filename is not None and not _is_about(Path(error.filename), path, part):
-            raise  # an error of the caller with another file
+            raise  # the block failed on a file of its own
         raise write_error(path, error) from error
     finally:
-        _remove(part)  # exists only after an error
+        _remove(part)  # it still exists only after an error
 
 
 def write_secret(path: Path, data: str) -> None:

@@ -199,12 +199,12 @@ def resolve_paths(used: PluginRecord, directory: str) -> PluginRecord:
 
 
 def move_data(used: PluginRecord, data: str) -> PluginRecord:
-    """Return a dataset of a run whose files were moved to another folder.
+    """Return the record of a run's dataset with the new location of its files.
 
     Args:
         used: the dataset.
-        data: the folder, or "OPTION=FOLDER". Without an option, the folder replaces the option `path`, else the only
-            text option with a "/", else the only text option.
+        data: the new folder, or "OPTION=FOLDER". Without an option, the folder replaces the option `path`, else
+            the only text option with a "/", else the only text option.
 
     Raises:
         InvalidInput: no option can be the folder, or several can.

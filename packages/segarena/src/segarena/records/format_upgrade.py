@@ -45,7 +45,7 @@ def upgrade_configuration(plain: dict[str, Any]) -> dict[str, Any]:
 
 
 def _with_far_corrections(plain: dict[str, Any]) -> dict[str, Any]:
-    """Return a configuration in which `graph` has the option `local`; without it, False, the former behaviour."""
+    """Add `local=False`, the former behaviour, to the segmenter `graph` of a run from before that option existed."""
     segmenter = plain.get("segmenter")
     if not isinstance(segmenter, dict) or segmenter.get("name") != "graph":
         return plain

@@ -244,7 +244,7 @@ def _with_runs(
 
 
 def _state(run: Run, dialogue: DialogueRecord) -> str:
-    """Return whether a dialogue reached the highest threshold, as a word; "" if there are no thresholds."""
+    """Return "failed", "solved" or "unsolved" for a dialogue; "" if there are no thresholds."""
     if dialogue.failure is not None:
         return "failed"
     metric = area_statistic(run).metric

@@ -265,7 +265,7 @@ def _unloaded_parts(runs: Sequence[Run]) -> list[Part]:
 
 
 def _messages_sheet(runs: Sequence[Run]) -> Sheet:
-    """Tabulate the distinct failure messages, most frequent first."""
+    """Tabulate the causes of failures with the first message of each, most frequent first."""
     causes: list[FailureCause] = []
     for run in runs:
         causes += run.causes

@@ -472,7 +472,7 @@ def _refuse_data_location(
     folder: RunFolder,
     data_names: Sequence[str],
 ) -> None:
-    """Raise `InvalidInput` for runs on several datasets, or if the option does not exist."""
+    """Raise `InvalidInput` for runs on several datasets, or unless `data` fits an option of their dataset."""
     distinct = list(dict.fromkeys(data_names))
     if len(distinct) > 1:
         raise InvalidInput(f"data: expected runs on one dataset, got {', '.join(distinct)}")

@@ -97,7 +97,7 @@ class ReportServer(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     server: ReportServer  # pyright: ignore[reportIncompatibleVariableOverride] - typeshed has the base class
-    timeout = 10  # seconds: a browser opens connections ahead and says nothing on them
+    timeout = 10  # seconds; browsers open spare connections and send nothing on them
 
     def do_GET(self) -> None:
         """Respond with the page or a card, else with 404."""

@@ -193,7 +193,7 @@ def empty_text(run: Run) -> str:
     if run.finished() and not run.config.metrics:
         return (
             f"{run.label}: the records have no scores, because a challenge server scored the masks; "
-            "its page of the run shows those that the organisers publish."
+            "its page of the run shows the scores that the organisers publish."
         )
     if run.finished():
         return ""

@@ -128,7 +128,7 @@ class DegradedTruth:
         return Prediction(mask=cut)
 
     def _degrade(self, sample: VolumeSample, target: Target) -> tuple[Window, Mask]:
-        """Return the degraded target, cropped to a window, and the window."""
+        """Return a window around the target, and the degraded target within it."""
         from scipy import ndimage
 
         # Filters run on a window only, because they are slow on a whole scan.

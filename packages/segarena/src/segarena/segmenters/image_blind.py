@@ -47,7 +47,7 @@ class ImageBlind:
 
 
 def _mask(extent: Extent, dialogue: Dialogue) -> Mask | Labels:
-    """Return labels if there are several objects, else a mask."""
+    """Return the mask of a dialogue; labels if it has several objects."""
     labels, steps = blind_labels(
         dialogue.prompts, extent.shape, spacing=extent.spacing_mm, has_frames=extent.has_frames
     )
@@ -60,7 +60,7 @@ def enlarged(
     steps: Sequence[int],
     shape: Shape,
 ) -> NDArray[np.uint8]:
-    """Repeat a coarse grid to full size."""
+    """Enlarge the labels of a coarse grid to full size."""
     for axis, step in enumerate(steps):
         labels = np.repeat(labels, step, axis=axis)
     # The last cell of an axis may extend beyond the sample, so the result is cropped.

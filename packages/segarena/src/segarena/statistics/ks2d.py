@@ -27,7 +27,7 @@ class KsTestResults:
     """Results of testing each of B point sets against one.
 
     Attributes:
-        statistic: float64 (B,), D in 0..1.
+        statistics: float64 (B,), D in 0..1.
         p_values: float64 (B,); small values mean that the distributions differ. NaN if a coordinate is the same for all
             points of a set, or a set has a single point, because their correlation is undefined.
     """

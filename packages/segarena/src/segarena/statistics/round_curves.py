@@ -24,7 +24,7 @@ SolvedAtLast: TypeAlias = Literal["solved", "failure"]
 
 
 def hold_last(values_per_dialogue: Sequence[ArrayLike], rounds: int) -> Values:
-    """Stack values to one array (dialogues, rounds); a dialogue that ended early keeps its last value.
+    """Stack values into one array (dialogues, rounds); a dialogue that ended early keeps its last value.
 
     Rounds beyond `rounds` are dropped. Without dialogues the array has 0 rows.
 

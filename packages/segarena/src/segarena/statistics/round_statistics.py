@@ -38,10 +38,10 @@ class RoundStatistic(ABC):
         sentence: definition without the name and without a full stop; by default the first line of
             the docstring. `{metric}`, `{rounds}`, `{steps}` (one less than rounds), `{threshold}`
             and `{round}` are filled in.
-        level: predicate for a segmenter with the mean `{value}`. Also filled in: `{name}`,
+        level: the rest of a sentence about one segmenter, with its mean as `{value}`. Also filled in: `{name}`,
             `{metric}`, `{threshold}`, `{steps}` (one less than rounds), and `{word}`, the word for
             a round.
-        lead: predicate for a segmenter that is better by `{size}` than `{other}`.
+        lead: the rest of a sentence about a segmenter that is better than `{other}` by `{size}`.
         gap: a difference of `{size}` with its unit, as in "ahead by 2.67 clicks".
 
     In `level`, `lead` and `gap`, the interval follows the number within `{value}` and `{size}`.
@@ -77,7 +77,7 @@ class RoundStatistic(ABC):
         rounds: int,
         options: Mapping[str, Any],
     ) -> str:
-        """Return `sentence` filled in; `metric` is the column as printed."""
+        """Return `sentence` with its fields filled in; without a sentence, the first line of the docstring."""
         if not self.sentence:
             docstring = type(self).__doc__ or type(self).__name__
             first_line, _, _ = docstring.partition("\n")

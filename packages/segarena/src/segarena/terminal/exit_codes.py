@@ -40,7 +40,7 @@ def one_line_errors(on_interrupt: str = "stopped") -> Generator[None]:
         # segarena itself raises typer.Exit, so a SystemExit comes from a plug-in, and may claim
         # success with code 0.
         if isinstance(error.__context__, BrokenPipeError):
-            raise  # as above, raised by rich
+            raise  # rich exits when the reader of its output has ended
         raise _refused(f"a plug-in called sys.exit({error.code}); nothing was finished") from error
     except KeyboardInterrupt as error:
         typer.secho(on_interrupt, err=True)

@@ -132,7 +132,7 @@ def _replace_unencodable(error: UnicodeError) -> tuple[str, int]:
 
 def _readable(character: str, encoding: str) -> str:
     """Return the nearest text that the encoding has; an escape if there is none."""
-    import unicodedata  # a megabyte that UTF-8 terminals do not need
+    import unicodedata  # takes a megabyte of memory, which UTF-8 terminals do not need
 
     replacement = _REPLACEMENTS.get(character)
     if replacement is not None:

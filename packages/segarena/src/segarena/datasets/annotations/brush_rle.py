@@ -76,7 +76,7 @@ class _BitStream:
         self._position = 0
 
     def read(self, bits: int) -> int:
-        """Return the next integer."""
+        """Return the next integer of `bits` bits."""
         start = self._advance(bits)
         first = start // 8
         stop = (start + bits + 7) // 8
@@ -85,7 +85,7 @@ class _BitStream:
         return (integer >> unused) & ((1 << bits) - 1)
 
     def read_words(self, count: int, bits: int) -> NDArray[np.bool_]:
-        """Return for each of the next `count` integers whether it is above 0."""
+        """Return for each of the next `count` integers of `bits` bits whether it is above 0."""
         start = self._advance(count * bits)
         first = start // 8
         stop = (start + count * bits + 7) // 8

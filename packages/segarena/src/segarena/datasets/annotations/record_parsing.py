@@ -99,7 +99,7 @@ def url_name(value: Any) -> str:
 
 
 def parse_number(value: Any) -> float | None:
-    """Return a finite number; None if `value` is not one."""
+    """Convert `value` to a finite number; None if this is not possible."""
     try:
         number = float(value)
     except (TypeError, ValueError, OverflowError):

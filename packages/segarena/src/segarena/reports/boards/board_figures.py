@@ -248,7 +248,7 @@ def _history_chart(
 
 
 def _time_ticks(first: float, last: float) -> tuple[list[float], list[str]]:
-    """Return evenly spaced times and their labels; a label equal to the previous one is omitted."""
+    """Return evenly spaced times and their labels, without times whose label would repeat."""
     length = last - first
     if length > LONG_S:
         time_format = "%Y-%m-%d"

@@ -170,7 +170,7 @@ def _meeting_probability(
     inside: NDArray[np.intp],
     outside: NDArray[np.intp],
 ) -> NDArray[np.float64]:
-    """Return, for each superpixel, the probability of meeting INSIDE first; mixed seeds count by their share."""
+    """Return the probability that a walk from each superpixel meets INSIDE first; mixed seeds count by share."""
     from scipy import sparse
     from scipy.sparse.linalg import splu
 
@@ -238,7 +238,7 @@ def _split(
     pixels: NDArray[np.intp],
     seeds: NDArray[np.int8],
 ) -> None:
-    """Assign each of these pixels to the nearest marked pixel; ties go to the first in raster order."""
+    """Set each of `pixels` to the side of the nearest marked one; ties go to the first in raster order."""
     values = seeds.ravel()[pixels]
     rows, columns = np.divmod(pixels, seeds.shape[1])
     marked = np.flatnonzero(values)

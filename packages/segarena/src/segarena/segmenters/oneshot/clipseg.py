@@ -208,7 +208,7 @@ def highlight_object(
 
 
 def _blur(image: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """Blur an image by 3 pixels in 352; larger images are shrunk first, which the blur hides."""
+    """Blur an image by 3 pixels per 352 of its longer side; large images are shrunk first, which the blur hides."""
     height, width = image.shape[:2]
     scale = min(1.0, _BLUR_SIDE / max(height, width))
     small_width = max(1, round(width * scale))

@@ -30,8 +30,8 @@ class WeightsFamily:
     Attributes:
         classes: class of the library for each `model_type` that a configuration may have.
         mapping: module of this package that converts the authors' files; None if there is none.
-        mark: name of a tensor that identifies the authors' files of this family; earlier families with
-            another mark do not have it.
+        mark: name of a tensor in the authors' files; a file belongs to the first of `FAMILIES` whose
+            tensor it has.
     """
 
     classes: Mapping[str, str]

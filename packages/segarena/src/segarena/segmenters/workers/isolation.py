@@ -44,7 +44,7 @@ _OPTIONS = (
     "/",
     "--proc",
     "/proc",
-    # Arrays of other processes may lie there.
+    # Hide shared memory, in which other processes may keep arrays.
     "--tmpfs",
     "/dev/shm",  # noqa: S108 - hidden, not used
 )
@@ -78,7 +78,7 @@ class IsolatedWorker(Worker):
 
     @property
     def peak_bytes_elsewhere(self) -> int:
-        """0 for unknown: the process has another id in its own namespace."""
+        """0, which means unknown: the process has another id in its own namespace."""
         return 0
 
 
@@ -93,7 +93,7 @@ def sandbox_fault() -> str:
     if shutil.which(_BWRAP) is None:
         return "bubblewrap is not installed (apt-get install bubblewrap)"
     try:
-        trial = subprocess.run(  # noqa: S603 - words of ours
+        trial = subprocess.run(  # noqa: S603 - a fixed command
             [*_bwrap_words(()), "true"],
             check=False,
             capture_output=True,

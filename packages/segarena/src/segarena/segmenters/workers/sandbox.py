@@ -282,7 +282,7 @@ def _installed(program: str, package: str) -> str:
 @cache
 def _python_folders(python: str) -> tuple[str, ...]:
     """Return the folders outside /usr that a Python interpreter needs."""
-    completed = subprocess.run(  # noqa: S603 - the organiser's
+    completed = subprocess.run(  # noqa: S603 - a command that the organiser chose
         [python, "-c", _PRINT_PREFIXES], check=False, capture_output=True, text=True
     )
     if completed.returncode:
@@ -314,7 +314,7 @@ def _run_trial(sandbox: Sandbox) -> str:
         )
         try:
             words = [*sandbox.words(folder, "trial.py"), *device_files(sandbox.devices)]
-            completed = subprocess.run(  # noqa: S603 - the organiser's
+            completed = subprocess.run(  # noqa: S603 - a command that the organiser chose
                 words,
                 check=False,
                 capture_output=True,

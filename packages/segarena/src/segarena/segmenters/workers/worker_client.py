@@ -176,7 +176,7 @@ class WorkerClient:
         header = {"protocol": PROTOCOL, "options": self.options, "look": path}
         answer, _ = self.request("hello", header)
         description = _checked_description(answer)
-        # A worker can repeat the content of this file only if it can open the file.
+        # The worker repeats the content of the file, which it knows only if it can open the file.
         is_visible = bool(path) and description.sees == secret
         self.shared = SharedArrays(is_visible=is_visible)
         return description

@@ -32,7 +32,7 @@ class WorkerProcess(WorkerStream):
         # In a separate session, Ctrl-C reaches only the host, and the worker can be killed together
         # with all processes that it has started.
         try:
-            self.process = subprocess.Popen(  # noqa: S603 - what the user asked to start
+            self.process = subprocess.Popen(  # noqa: S603 - the program that the user asked to start
                 words,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -120,7 +120,7 @@ def _network_isolation() -> list[str]:
         raise PluginInvalid(_no_namespaces("there is no unshare (util-linux)"))
     words = [unshare, "--user", "--map-root-user", "--net", "--"]
     # Containers and hardened kernels often forbid namespaces.
-    trial = subprocess.run([*words, "true"], check=False, capture_output=True)  # noqa: S603 - words of ours
+    trial = subprocess.run([*words, "true"], check=False, capture_output=True)  # noqa: S603 - a fixed command
     if trial.returncode:
         raise PluginInvalid(_no_namespaces(trial.stderr.decode(errors="replace").strip()))
     return words

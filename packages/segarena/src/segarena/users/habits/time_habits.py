@@ -106,7 +106,7 @@ class PointerSpeed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         return self._move(self.point_a_s, self.point_b_s, way, width)
 
     def drag(self, way: float, width: float) -> LogNormalSeconds:
-        """Return the time of this movement while dragging."""
+        """Return the time of dragging over the distance `way` to an area of size `width`; otherwise like `point`."""
         return self._move(self.drag_a_s, self.drag_b_s, way, width)
 
     def _move(

@@ -120,7 +120,7 @@ def _differences(expected: Mapping[str, str]) -> list[str]:
 
 
 def versions(packages: Sequence[str]) -> dict[str, str]:
-    """Return the versions of Python and of those of these packages that are installed."""
+    """Return the versions of Python and of all installed packages among `packages`."""
     found = {"Python": ".".join(platform.python_version_tuple()[:2])}
     for package in packages:
         with suppress(PackageNotFoundError):

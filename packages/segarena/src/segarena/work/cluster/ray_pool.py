@@ -28,10 +28,10 @@ _PATIENCE_S = 5.0
 """Seconds without an answer after which the cluster is checked."""
 
 _MOST_STARTS = 10
-"""Maximum consecutive workers lost before they began; above the losses when a node is removed."""
+"""Maximum consecutive workers lost before they began; removing a single node loses fewer."""
 
 _MOST_LOSSES = 5
-"""Maximum losses of a unit with its worker, in addition to two deaths of its process on one machine."""
+"""Maximum times that a unit is lost with its worker; deaths of its process alone are counted separately."""
 
 Task = tuple[int, Any]
 

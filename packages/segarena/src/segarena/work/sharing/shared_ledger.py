@@ -142,7 +142,7 @@ class SharedLedger:
         return failures
 
     def turn(self, on_wait: OnWait) -> Iterator[str] | None:
-        """Return units, each claimed on request; None once all processes have finished."""
+        """Return units, each claimed on request; None once all units are done or have failed."""
         while not self._claims.wait(on_wait):
             self._read_parts()
             missing = set(self._pending()) - self._claims.failed.keys()

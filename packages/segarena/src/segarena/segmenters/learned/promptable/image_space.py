@@ -82,7 +82,7 @@ class ImageSpace:
         return torch.from_numpy(square)[None]
 
     def _resize(self, image: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Resize the image to its inner size; the two implementations differ by at most one grey level."""
+        """Resize the image to its inner size, with Pillow or PyTorch, which differ by at most one grey level."""
         if self.is_padded:
             height, width = self.inner
             picture = Image.fromarray(image)

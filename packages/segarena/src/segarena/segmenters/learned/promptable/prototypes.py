@@ -52,7 +52,7 @@ def _initial_centres(
     mean: Tensor,
     count: int,
 ) -> Tensor:
-    """Return the feature nearest to the mean, then the farthest by weighted distance, and so on."""
+    """Return the feature nearest to the mean, and then repeatedly the farthest by weighted distance."""
     nearest_to_mean = (features @ mean[0]).argmax()
     chosen = features[nearest_to_mean][None]
     least_distance = _MIN_RELATIVE_DISTANCE * float(weights.max())

@@ -82,7 +82,7 @@ class TrackingSession:
             yield from self._track(start, last)
 
     def _frames(self, *, is_correction: bool) -> dict[int, list[int]]:
-        """Return the object ids with inputs of this kind by frame, both ascending."""
+        """Return the ids of the objects to prompt or to correct in each frame; frames and ids ascend."""
         found: dict[int, list[int]] = {}
         for object_id, frames in sorted(self._inputs.items()):
             for frame, inputs in frames.items():

@@ -88,7 +88,7 @@ def _convert(
     is_opening: bool,
     is_published: bool,
 ) -> Iterator[tuple[int, Prompt]]:
-    """Yield pairs of a slice and a prompt on it."""
+    """Convert a prompt in a volume to prompts on slices; yield pairs of a slice and a prompt on it."""
     match prompt:
         case Click(position=(plane, *pixel)):
             yield plane, Click(tuple(pixel), prompt.is_positive, prompt.object_id)

@@ -242,7 +242,7 @@ def train_command(
     cached: Annotated[
         bool,
         typer.Option(
-            help="Keep prepared instances in memory: 24 bytes per pixel of the network's canvas."
+            help="Keep prepared instances in memory; each takes 24 bytes per pixel of the network's canvas."
         ),
     ] = True,
     published: Annotated[

@@ -166,7 +166,7 @@ def _click_panes(
     run: Run,
     key: TargetKey,
 ) -> list[DialogueContent]:
-    """Return panes with first clicks: of real people, sampled from the model, and of base user and groups."""
+    """Return panes with the first clicks of real people, of the click model, and of base user and groups."""
     roles = user_roles(run)
     panes: list[DialogueContent] = []
     for user_kind, user in (("real", roles.real), ("sampled", roles.sampled)):
@@ -186,7 +186,7 @@ def _click_panes(
     crosses = [{"kind": "cross", "position": position} for position in base_positions]
     if dots or crosses:
         caption = count_text(len(dots), "click")
-        panes.append(click_pane("groups, base +", [*dots, *crosses], caption=caption))
+        panes.append(click_pane("groups; base user: +", [*dots, *crosses], caption=caption))
     return panes
 
 

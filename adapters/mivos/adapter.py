@@ -20,9 +20,10 @@ class Model:
 
     Args:
         repository: a checkout of the published code; a relative path starts at the folder of this file.
-        weights: folder filled by the repository's `download_model.py`; without it, weights are
-        random. propagates: indices of the rounds that propagate, from 0; the default is that of the published
-            evaluation. device: "cpu" or "cuda:0".
+        weights: folder filled by the repository's `download_model.py`; without it, weights are random.
+        propagates: indices of the rounds that propagate, from 0; the default is that of the published
+            evaluation.
+        device: "cpu" or "cuda:0".
     """
 
     takes = ("scribble",)

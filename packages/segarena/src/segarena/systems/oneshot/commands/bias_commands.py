@@ -68,7 +68,7 @@ def spurious(
     kind: Annotated[
         list[str] | None,
         typer.Option(
-            help="normal, other-class, null-mask, no-image, other-class-null-mask; repeat for several. [default: all]"
+            help="normal, other-class, null-mask, no-image or other-class-null-mask; may be repeated. [default: all]"
         ),
     ] = None,
     limit: Annotated[

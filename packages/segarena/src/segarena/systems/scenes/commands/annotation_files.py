@@ -100,7 +100,8 @@ def convert_annotations(
     to: Annotated[
         str,
         typer.Option(
-            "--to", help="coco-amodal, coco, coco-modal, png-16, png-palette, rle, labelme or csv."
+            "--to",
+            help="Output format: coco-amodal, coco, coco-modal, png-16, png-palette, rle, labelme or csv.",
         ),
     ] = "coco-amodal",
     file_format: FromOption = None,
@@ -143,7 +144,7 @@ def reduce_annotations(
         str,
         typer.Option(
             "--to",
-            help="modal, edges, hidden-edges, figure-ground, semantic, shared-edges or boxes.",
+            help="Reduction: modal, edges, hidden-edges, figure-ground, semantic, shared-edges or boxes.",
         ),
     ] = "modal",
     file_format: FromOption = None,

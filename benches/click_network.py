@@ -27,7 +27,7 @@ BAR = 1.05
 
 
 def main() -> None:
-    """Measure both in alternation; exit with 1 if the limit is missed."""
+    """Measure single and batched calls in alternation; exit with 1 if the limit is missed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -82,7 +82,7 @@ def robustness_pictures(
 
 
 def _steady_targets(one: DatasetHardness) -> list[int]:
-    """Return the instances with at least half the IoU whose result depends least on the click."""
+    """Return the instances with a mean IoU of at least 0.5 whose result depends least on the click."""
     easiest_first = reversed(one.ranking[NUMBERED_TARGETS:])
     # A target that no segmenter finds has no deviation either, but that is not a sign of
     # robustness.

@@ -2,7 +2,7 @@
 
 Each function returns the arrays that a network reads and the masks that follow, from the adapter
 and from the published code, for `preprocessing.py` to compare. The published evaluation places the
-clicks. The adapter answers all dialogues in turn, round by round, because a benchmark does so too.
+clicks. The adapter answers all dialogues in turn, round by round, as in a benchmark.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from typing import Any
 import numpy as np
 
 SHAPES = ((97, 131), (240, 163), (301, 517))
-"""Odd sizes: smaller than a network's window, upright, and larger than it."""
+"""Image shapes: smaller than a network's window, in portrait format, and larger than the window."""
 
 LARGE_SHAPES = ((257, 163), (301, 517), (512, 511))
-"""Sizes that SAM-Med2D's published test resizes."""
+"""Image shapes that SAM-Med2D's published test resizes."""
 
 SMALL_SHAPES = ((97, 131), (255, 163))
-"""Sizes that it pads."""
+"""Image shapes that SAM-Med2D's published test pads."""
 
 ROUNDS = 4
 THRESHOLD = 0.49
@@ -84,7 +84,7 @@ def scene(shape: tuple[int, int], seed: int) -> tuple[Any, Any]:
 
 
 class Inputs:
-    """The tensors that modules of a network get, from now on or from the last `take` on."""
+    """Records the tensors that are passed to modules of a network, until `take` returns them."""
 
     def __init__(self, *modules: Any) -> None:
         self.seen: Arrays = []
@@ -100,7 +100,7 @@ class Inputs:
                     self.seen.append(each.detach().clone().double().numpy())
 
     def take(self) -> Arrays:
-        """Return the tensors and forget them."""
+        """Return the recorded tensors and remove them."""
         taken, self.seen = self.seen, []
         return taken
 
@@ -111,7 +111,7 @@ def standardized(logits: Any) -> Any:
 
 
 def add_bumps(logits: Any, points: Any, shape: Sequence[int]) -> Any:
-    """Return standardized logits with a bump at each click, so that masks are small: they zoom in.
+    """Return standardized logits with a bump at each click, so that masks are small enough for predictors to zoom in.
 
     Args:
         logits: (batch, 1, height, width).
@@ -141,11 +141,11 @@ def gather_around_clicks(_network: Any, inputs: Sequence[Any], outputs: Any) -> 
 
 
 def load(path: Path) -> ModuleType:
-    """Import a file that is no part of a package."""
+    """Import a file that does not belong to a package."""
     name = f"{path.parent.name}_{path.stem}".replace("-", "_")
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is no Python file")
+        raise ImportError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)
@@ -154,14 +154,14 @@ def load(path: Path) -> ModuleType:
 
 @contextmanager
 def imports_from(folder: Path) -> Iterator[None]:
-    """Import modules from a checkout, and forget them afterwards: checkouts share names of modules."""
+    """Import modules from a checkout and unload them afterwards, because checkouts share module names."""
     known = set(sys.modules)
     path = list(sys.path)
     sys.path.insert(0, str(folder))
     try:
         yield
     finally:
-        # Adapters add their repository too.
+        # Adapters add their repository to the path as well.
         sys.path[:] = path
         for name in set(sys.modules) - known:
             if str(folder) in str(getattr(sys.modules[name], "__file__", None) or folder):
@@ -175,7 +175,7 @@ def definitions_of(
 
     Args:
         file: the script.
-        names: of the functions and classes.
+        names: names of the functions and classes.
         namespace: the names that they use.
     """
     tree = ast.parse(file.read_text("utf-8"))
@@ -186,14 +186,14 @@ def definitions_of(
 
 
 def load_model(repository: Path, **options: Any) -> Any:
-    """Return the model of an adapter with random weights. The folder has the adapter's name."""
+    """Return the model of an adapter with random weights. The repository's folder has the adapter's name."""
     import segarena.worker
 
     sys.modules["segarena_worker"] = segarena.worker
     name = repository.name
     path = Path(__file__).parent / name / "adapter.py"
     module = load(path)
-    # Names that the published code uses and that NumPy 1.24 removed.
+    # The published code uses these names, which NumPy 1.24 removed.
     vars(np).setdefault("int", int)
     vars(np).setdefault("float", float)
     return module.Model(repository=str(repository), **options)
@@ -205,7 +205,7 @@ def dialogue_of(clicks: Sequence[Any], logits: Any) -> SimpleNamespace:
 
 
 def answers(model: Any, inputs: Inputs, images: Sequence[Any], clicks: Sequence[Any]) -> Any:
-    """Return inputs and masks of the adapter's dialogues (image, round), which take turns."""
+    """Return the inputs and masks of the adapter's dialogues, which are advanced in turn, round by round."""
     encoded = []
     read: list[list[Arrays]] = []
     for image in images:
@@ -248,7 +248,7 @@ def evaluated(
 
     Args:
         model: the adapter's model.
-        own_inputs: the inputs of its network.
+        own_inputs: recorder of the inputs of its network.
         published: the published predictor.
         inputs: the inputs of its network.
         prepare: transform of the published evaluation before its predictor gets the image.
@@ -329,7 +329,7 @@ def fbrs(repository: Path) -> list[Pair]:
 
 
 def follow_clicks(network: Any) -> None:
-    """Make the masks of f-BRS's network, whose head sees features alone, follow the clicks."""
+    """Make the masks of f-BRS's network follow the clicks, although its head sees only features."""
     last: dict[str, Any] = {}
 
     def keep_points(_maps: Any, inputs: Sequence[Any]) -> None:
@@ -343,7 +343,7 @@ def follow_clicks(network: Any) -> None:
 
 
 def segnext(repository: Path) -> list[Pair]:
-    """Compare with the published evaluation at 256 px; both read a checkpoint of two fusion blocks."""
+    """Compare with the published evaluation at 256 px; both read a checkpoint with two fusion blocks."""
     import torch
 
     model = load_model(repository, side_px=256)
@@ -375,7 +375,7 @@ def segnext(repository: Path) -> list[Pair]:
 
 
 def prompt_rounds(shape: tuple[int, int], seed: int, with_scribbles: bool) -> list[list[Any]]:
-    """Return the prompts up to each round: one to three clicks; a box, a click or scribble more.
+    """Return all prompts up to each round of two dialogues: one with clicks, one that starts with a box.
 
     The third click and the second scribble are negative. The fourth round begins a new dialogue.
     """
@@ -408,7 +408,7 @@ def prompt_rounds(shape: tuple[int, int], seed: int, with_scribbles: bool) -> li
 
 
 PublishedAnswer = Callable[[Any, Sequence[Any], Any], tuple[Any, Any]]
-"""Return mask and logits for an image, its prompts so far and the logits of the round before."""
+"""Function from an image, its prompts so far and the previous logits to a mask and new logits."""
 
 
 def prompt_dialogues(
@@ -420,7 +420,7 @@ def prompt_dialogues(
     *,
     encodes: bool = True,
 ) -> list[Pair]:
-    """Compare segmenters of which no evaluation of dialogues is published."""
+    """Compare a segmenter for which no published evaluation of dialogues exists."""
     own_read: Arrays = []
     own_masks: Arrays = []
     read: Arrays = []
@@ -442,7 +442,7 @@ def prompt_dialogues(
             mask, logits = answer(image, given, logits)
             masks.append(mask)
             seen = inputs.take()
-            # The published code encodes the image again in each round, first of all.
+            # The published code encodes the image again at the start of each round.
             read += seen[1:] if encodes and index > 0 else seen
     return [("input of the network", own_read, read), ("masks", own_masks, masks)]
 
@@ -504,7 +504,7 @@ def sam_med2d(repository: Path) -> list[Pair]:
 def sam_med2d_images(
     repository: Path, shapes: Sequence[tuple[int, int]], **options: Any
 ) -> list[Pair]:
-    """Compare images of some shapes; the published test pads those of less than 256 px."""
+    """Compare images of the given shapes; the published test pads those of less than 256 px."""
     import torch
 
     model = load_model(repository, **options)

@@ -37,7 +37,7 @@ FAILED = ("on", "tried", "error")
 
 
 def read_adapters(folder: Path = HERE) -> dict[str, dict[str, Any]]:
-    """Return what each adapter's file says, by the name of its folder, in the order of the table."""
+    """Return the contents of each adapter.toml by folder name, in the order of the table."""
     found = {
         path.parent.name: tomllib.loads(path.read_text("utf-8"))
         for path in folder.glob("*/adapter.toml")
@@ -73,12 +73,12 @@ def table(adapters: dict[str, dict[str, Any]]) -> str:
 
 
 def counted(ran: dict[str, Any]) -> str:
-    """Return how much was done in what time."""
+    """Return the number of dialogues and the duration of a test run."""
     return f"{ran['dialogues']} dialogue{'s' if ran['dialogues'] > 1 else ''} in {ran['seconds']} s"
 
 
 def figures(facts: dict[str, Any]) -> str:
-    """Return the names of the published tables that the model stands in."""
+    """Return the names of the published tables that contain the model."""
     return ", ".join(f"`{name}`" for name in facts["tables"]) or "none of the five papers"
 
 
@@ -101,7 +101,7 @@ def page(name: str, facts: dict[str, Any]) -> str:
 
 
 def did_not_run(failed: dict[str, Any]) -> list[str]:
-    """Return what was tried, in paragraphs."""
+    """Return the paragraphs on a failed test run."""
     return [
         "## Failed test run",
         f"{failed['on']}: {failed['tried'].strip()}",
@@ -110,7 +110,7 @@ def did_not_run(failed: dict[str, Any]) -> list[str]:
 
 
 def did_run(name: str, facts: dict[str, Any]) -> list[str]:
-    """Return what was done, and how to do it again, in paragraphs."""
+    """Return the paragraphs on a test run and the commands that repeat it."""
     ran = facts["ran"]
     checkout = f"adapters/{name}/{facts['repository'].rpartition('/')[2]}"
     version = ".".join(ran["python"].split(".")[:2])
@@ -131,7 +131,7 @@ def did_run(name: str, facts: dict[str, Any]) -> list[str]:
 
 
 def written(folder: Path = HERE) -> dict[Path, str]:
-    """Return what each page should hold."""
+    """Return the generated text of each page."""
     adapters = read_adapters(folder)
     front = (folder / "README.md").read_text("utf-8")
     before, _, rest = front.partition(START)

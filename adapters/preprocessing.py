@@ -3,8 +3,9 @@
     python adapters/preprocessing.py REPOSITORIES [NAME ...]
 
 REPOSITORIES holds a checkout of each published repository, in a folder with the adapter's name. The
-rows of the named adapters in the table of README.md are written anew, without names all rows. It
-needs torch, torchvision, Pillow, OpenCV, MONAI and TorchIO, and the packages of the repositories.
+script rewrites the rows of the named adapters in the table of README.md, or all rows without names.
+It needs torch, torchvision, Pillow, OpenCV, MONAI and TorchIO, and the packages of the
+repositories.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from dialogues import definitions_of, imports_from, load
 HERE = Path(__file__).parent
 START, END = "<!-- preprocessing -->\n", "<!-- end of preprocessing -->"
 TOLERANCE = 1e-5
-"""Largest difference that rounding of 32-bit floats explains, in units of a standard deviation."""
+"""Maximum difference that rounding of 32-bit floats can cause, in standard deviations."""
 
 SHAPE = (500, 375)
 VOLUME = (40, 300, 280)
 
 
 def adapter(name: str, **fields: Any) -> Any:
-    """Return the model of an adapter without its network: preprocessing does not need it."""
+    """Return an adapter's model without its network, which preprocessing does not need."""
     import segarena.worker
 
     sys.modules["segarena_worker"] = segarena.worker
@@ -56,7 +57,7 @@ def photograph(seed: int = 0) -> tuple[Any, Any]:
 
 
 def sample_of(image: Any) -> SimpleNamespace:
-    """Return an image as a worker receives it."""
+    """Return an image in the format that a worker receives."""
     return SimpleNamespace(image=image, shape=image.shape[:2])
 
 
@@ -82,7 +83,7 @@ def hsnet(repository: Path) -> Pairs:
     seen: dict[str, Any] = {}
 
     class Network:
-        """Keeps the batch that a network would see."""
+        """Stands in for a network and keeps the batch that it receives."""
 
         def predict_mask_nshot(self, batch: Any, nshot: int) -> Any:
             seen.update(batch)
@@ -153,7 +154,7 @@ def rpmm(repository: Path) -> Pairs:
 
 
 def medsam2(repository: Path) -> Pairs:
-    """Compare slices; the window of intensities is a choice of the adapter, and the same for both."""
+    """Compare slices; both use the adapter's intensity window."""
     from PIL import Image
 
     rng = np.random.default_rng(0)
@@ -173,7 +174,7 @@ def medsam2(repository: Path) -> Pairs:
 
 
 def segvol(repository: Path) -> Pairs:
-    """Compare intensities, and the small volume that the network sees first."""
+    """Compare the intensities, and the reduced volume of the zoom-out pass."""
     import monai.transforms as transforms
 
     rng = np.random.default_rng(0)
@@ -218,7 +219,7 @@ def sam_med3d(_repository: Path) -> Pairs:
 
 
 def frames(name: str) -> Callable[[Path], Pairs]:
-    """Return a comparison of frames, which are normalized only."""
+    """Return a comparison of frames, whose only preprocessing is normalization."""
 
     def compare(repository: Path) -> Pairs:
         from torchvision.transforms import ToTensor
@@ -248,9 +249,9 @@ COMPARISONS: dict[str, Callable[[Path], Pairs]] = {
 
 
 def row(name: str, what: str, own: Any, published: Any) -> str:
-    """Return one line of the table: how far the adapter is from the published code.
+    """Return a table row with the difference between the adapter and the published code.
 
-    Lists of arrays are counted together. Masks differ by pixels, everything else by values.
+    Lists of arrays are pooled. Masks are compared by pixels, all other arrays by values.
     """
     pairs = [(own, published)]
     unit = "values"
@@ -276,7 +277,7 @@ def row(name: str, what: str, own: Any, published: Any) -> str:
 
 
 def compared(name: str, repository: Path) -> list[str]:
-    """Return the lines of one adapter."""
+    """Return the table rows of one adapter."""
     if name in COMPARISONS:
         pairs = COMPARISONS[name](repository)
     else:
@@ -286,7 +287,7 @@ def compared(name: str, repository: Path) -> list[str]:
 
 
 def write_rows(name: str, repository: Path) -> None:
-    """Compare one adapter and write its rows of the table anew."""
+    """Compare one adapter and rewrite its rows in the table."""
     page = HERE / "README.md"
     before, _, rest = page.read_text("utf-8").partition(START)
     old, _, after = rest.partition(END)
@@ -304,7 +305,8 @@ if __name__ == "__main__":
     if len(names) == 1:
         write_rows(names[0], Path(repositories) / names[0])
     else:
-        # Each in its own process: the repositories share names of modules and registries.
+        # Each adapter runs in a separate process, because the repositories share module names and
+        # registries.
         for name in names or [*COMPARISONS, *dialogues.COMPARISONS]:
             command = [sys.executable, __file__, repositories, name]
             subprocess.run(command, check=True)  # noqa: S603 - this script

@@ -110,7 +110,7 @@ def seconds(label: str, work: Callable[[], Result]) -> tuple[Result, float]:
     wall, worked = time.perf_counter(), time.process_time()
     result = work()
     wall, worked = time.perf_counter() - wall, time.process_time() - worked
-    print(f"{label:<34} {worked:8.2f} s of processor, {wall:.2f} s on the clock", flush=True)
+    print(f"{label:<34} {worked:8.2f} s of processor time, {wall:.2f} s of wall time", flush=True)
     return result, worked
 
 
@@ -128,7 +128,8 @@ def ready_ms(index: Path) -> list[tuple[int, int]]:
             page = browser.new_context(viewport={"width": 1400, "height": 900}).new_page()
             told = page.context.new_cdp_session(page)
             told.send("Performance.enable", {"timeDomain": "threadTicks"})
-            page.goto(index.as_uri(), wait_until="domcontentloaded")  # scripts have run then
+            # The scripts of the page have finished at this event.
+            page.goto(index.as_uri(), wait_until="domcontentloaded")
             metrics = {
                 one["name"]: one["value"] for one in told.send("Performance.getMetrics")["metrics"]
             }
@@ -139,12 +140,12 @@ def ready_ms(index: Path) -> list[tuple[int, int]]:
 
 
 def main() -> None:
-    """Make, build, load."""
+    """Create the runs, build the board, and load its page."""
     asked = argparse.ArgumentParser()
     asked.add_argument("--runs", type=int, default=500)
     asked.add_argument("--out", type=Path)
     given = asked.parse_args()
-    os.fsync = lambda _: None  # the runs are made, not measured
+    os.fsync = lambda _: None  # creating the runs is not part of the measurement
     with tempfile.TemporaryDirectory() as temporary:
         out = given.out or Path(temporary)
         real = segarena.evaluate(
@@ -164,14 +165,14 @@ def main() -> None:
         print(f"{len(board.panels)} panels, {site.pages} pages of samples")
         linked = [site.index, *(out / "site" / "files").iterdir()]
         print(
-            f"page and what it links to {sum(file.stat().st_size for file in linked) / 1000:.0f} kB"
+            f"page and the files that it links to {sum(file.stat().st_size for file in linked) / 1000:.0f} kB"
         )
         busy, clock = zip(*ready_ms(site.index), strict=True)
         print(
             f"ready after {sorted(busy)[2]} ms of its thread (bar {READY_MS}), {min(clock)} to {max(clock)} on clock"
         )
         built = reading + ranking + writing
-        print(f"built in {built:.0f} s of processor (bar {BUILT_S})")
+        print(f"built in {built:.0f} s of processor time (limit {BUILT_S})")
     sys.exit(not (sorted(busy)[2] <= READY_MS and built <= BUILT_S))
 
 

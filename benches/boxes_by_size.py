@@ -27,7 +27,7 @@ def main() -> None:
     told.add_argument("users", nargs="*")
     told.add_argument("--beside")
     told.add_argument(
-        "--times", type=int, default=5, help="how often each is asked; medians are printed"
+        "--times", type=int, default=5, help="number of repetitions; medians are printed"
     )
     how = told.parse_args()
     people, classes = people_of(how.folder)

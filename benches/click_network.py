@@ -27,7 +27,7 @@ BAR = 1.05
 
 
 def main() -> None:
-    """Measure both in alternation; exit with 1 if the limit is missed."""
+    """Measure single and batched calls in alternation; exit with 1 if the limit is missed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -52,7 +52,7 @@ def main() -> None:
     whole(image, target, errors[0])
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     for turn in range(TURNS):
-        # What has no limit is measured once.
+        # Cases without a limit are measured once.
         for name, way in list(ways.items())[: 2 if turn else 3][:: -1 if turn % 2 else 1]:
             started = time.process_time()
             way()

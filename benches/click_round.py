@@ -119,8 +119,8 @@ def typical_cases(shape) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     ragged = smooth(2, shape, 12) - 0.5
     yield "first click, round object", empty, disc(shape, 0.5, 0.45, 0.32, 1.2)
     yield "first click, ragged object", empty, field > np.quantile(field, 0.78)
-    yield "thick blob missing", body & ~disc(shape, 0.45, 0.6, 0.25), body
-    yield "thick blob too much", body | disc(shape, 0.3, 0.8, 0.25), body
+    yield "thick missing blob", body & ~disc(shape, 0.45, 0.6, 0.25), body
+    yield "thick surplus blob", body | disc(shape, 0.3, 0.8, 0.25), body
     yield (
         "thick blobs of both kinds",
         (body & ~disc(shape, 0.5, 0.3, 0.18)) | disc(shape, 0.3, 0.85, 0.2),
@@ -137,7 +137,7 @@ def typical_cases(shape) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     yield "specks of 1 pixel, both kinds", land ^ specks(3, shape, 0.1, 1), land
     yield "specks of 4 pixels, both kinds", land ^ specks(4, shape, 0.15, 4), land
     yield "specks of 9 pixels, both kinds", land ^ specks(5, shape, 0.2, 9), land
-    yield "specks too much all over", specks(6, shape, 0.2, 3), empty
+    yield "surplus specks everywhere", specks(6, shape, 0.2, 3), empty
     yield (
         "thin frame of the image",
         np.pad(np.zeros((shape[0] - 8, shape[1] - 8), bool), 4, constant_values=True),
@@ -160,7 +160,7 @@ def hard_cases(shape) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     yield "noise of 99 % against nothing", np.random.default_rng(9).random(shape) < 0.99, empty
     yield "checkerboard against its inverse", (rows + columns) % 2 == 0, (rows + columns) % 2 == 1
     yield "whole frame missing", empty, full
-    yield "whole frame too much", full, empty
+    yield "whole frame surplus", full, empty
     yield "halves swapped", columns < shape[1] // 2, columns >= shape[1] // 2
     for width in (1, 2, 3, 7, 20, 64, 200):
         yield (
@@ -190,7 +190,7 @@ def hard_cases(shape) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
 def ignored_cases(shape) -> Iterator[tuple[str, np.ndarray, np.ndarray, np.ndarray]]:
     """Yield (name, prediction, target, ignore): a band along the target's outline is ignored."""
     for name, prediction, target in typical_cases(shape):
-        if name in ("thick blob missing", "wide ragged boundary", "specks of 4 pixels, both kinds"):
+        if name in ("thick missing blob", "wide ragged boundary", "specks of 4 pixels, both kinds"):
             thick = np.ones((9, 9), dtype=np.uint8)
             ignore = cv2.dilate(target.view(np.uint8), thick) > cv2.erode(
                 target.view(np.uint8), thick
@@ -270,13 +270,13 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--repeats", type=int, default=15)
-    parser.add_argument("--quick", action="store_true", help="leave the 2048 x 2048 images out")
+    parser.add_argument("--quick", action="store_true", help="skip the 2048 x 2048 images")
     options = parser.parse_args()
     cv2.setNumThreads(1)
     missed, group = 0, ""
-    print("One round: fresh comparison, next click, IoU, boundary IoU, in thread time.")
+    print("One round in thread time: new comparison, next click, IoU, boundary IoU.")
     print(
-        "Not counted: what a Reference keeps of its target over all rounds (window, area, boundary band)."
+        "Not included: values that a Reference caches for all rounds (window, area, boundary band)."
     )
     for case_group, bar, name, prediction, target, ignore in all_cases(options.quick):
         if case_group != group:

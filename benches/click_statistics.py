@@ -1,7 +1,9 @@
 """Run time of the click statistics, compared with a plain implementation of the same definition.
 
-Run: python benches/click_statistics.py Prints medians of one process, and fails if a ratio misses
-its limit or a value differs by more than 1e-9.
+Run: python benches/click_statistics.py
+
+The script prints medians of one process, and fails if a ratio misses its limit or a value differs
+by more than 1e-9.
 """
 
 from __future__ import annotations

@@ -99,7 +99,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "bsds500", nargs="?", help="folder of BSDS500; a demo photograph, as often, without it"
+        "bsds500",
+        nargs="?",
+        help="folder of BSDS500; without it, copies of a demo photograph are used",
     )
     parser.add_argument("--samples", type=int, default=12)
     parser.add_argument("--tiny", type=int, default=2000)

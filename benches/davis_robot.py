@@ -12,7 +12,7 @@ process, on one thread. The smallest CPU time and wall time count.
 Scenes: star-shaped objects, whose prediction is shifted by 7 rows and 11 columns with half of each
 missing; and the same objects without a prediction, as in a first round.
 
-Limit: at most 1/25 with 1 and with 3 objects. What has no limit is measured once.
+Limit: at most 1/25 with 1 and with 3 objects. Cases without a limit are measured once.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def measure(prediction, target, settings, objects, repeats):
         for (label, points), line in zip(plain, ours, strict=True)
     )
     if not same:
-        raise SystemExit("the two ways do not give the same lines")
+        raise SystemExit("our lines differ from those of the baseline")
     plain_ms, our_ms = [], []
     for _ in range(repeats):
         plain_ms.append(timed(lambda: plain_lines(*wide, settings, objects)))
@@ -150,7 +150,7 @@ def main():
         for objects in (1, 3, 10):
             prediction, target = scene(objects)
             for what, predicted in (
-                ("moved, halves lost", prediction),
+                ("shifted, half of each object missing", prediction),
                 ("nothing predicted", 0 * prediction),
             ):
                 repeats = options.repeats if objects in BARRED else 1

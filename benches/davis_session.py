@@ -135,11 +135,11 @@ def main() -> int:
     print(
         f"overhead of a submission: median {each:.3f} s, from {min(taken):.3f} to {max(taken):.3f} s"
     )
-    print(f"on the wall: median {median(on_wall):.3f} s, at most {max(on_wall):.3f} s")
+    print(f"wall time: median {median(on_wall):.3f} s, at most {max(on_wall):.3f} s")
     print(
-        f"the end of a sequence {end_s:.3f} s; going on after {len(given) - 1} answers {resume_s:.2f} s"
+        f"end of a sequence {end_s:.3f} s; resuming after {len(given) - 1} answers {resume_s:.2f} s"
     )
-    print(f"on disk {on_disk / 1e6 / len(given):.2f} MB a submission, all tables included")
+    print(f"on disk {on_disk / 1e6 / len(given):.2f} MB per submission, including all tables")
     print(
         f"appending {SHAPE[0] * OBJECTS} rows: {1e3 * few_s:.2f} ms to none, {1e3 * many_s:.2f} ms to 100 000"
     )

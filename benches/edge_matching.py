@@ -86,7 +86,7 @@ def measure(groups: list[list[Drawing]]) -> dict[str, list[float]]:
 
     for mask in blobs():
         if not np.array_equal(thin(mask), skimage_thin(mask)):
-            raise SystemExit("the two ways do not thin a blob to the same lines")
+            raise SystemExit("our thinning of a blob differs from that of scikit-image")
         again: list[float] = []
         for _ in range(5):
             start = time.process_time()

@@ -217,7 +217,7 @@ def run(segmenter, options):
     )
     counts = judged.config.counts
     if counts.failures:
-        raise SystemExit(f"the run went wrong: {counts}")
+        raise SystemExit(f"the run failed: {counts}")
     figures = {
         "device": segmenter.device,
         "users": len(judged.config.users),
@@ -310,7 +310,7 @@ def report(once, many, options):
         ("peak memory", memory, MEMORY_BAR, memory <= MEMORY_BAR),
         ("time in the model", many["model_share"], None, True),
         ("targets per hour", 3600 * targets / many["run_s"], None, True),
-        ("the same, plain", 3600 * targets / plain_s, None, True),
+        ("the same in the baseline loop", 3600 * targets / plain_s, None, True),
     ]
     if not has_bars:
         rows[1:] = [(name, measured, None, True) for name, measured, *_ in rows[1:]]
@@ -328,7 +328,7 @@ def report(once, many, options):
         f"encoder {many['encode_s']:.3f} s, decoder call {many['decode_s']:.4f} s ({many['decoder_calls']} calls)"
     )
     print(
-        f"the run {many['run_s']:.1f} s; plain {many['plain_click_s']:.3f} s a click, so {plain_s:.0f} s"
+        f"the run {many['run_s']:.1f} s; plain {many['plain_click_s']:.3f} s per click, so {plain_s:.0f} s"
     )
     print(
         f"peak of the run {many['peak_mb']:.0f} MB, of encoding one image {once['peak_mb']:.0f} MB\n"
@@ -355,13 +355,23 @@ def main():
     )
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument(
-        "--plain_clicks", "--plain-clicks", type=int, default=2, help="measured, of the plain loop"
+        "--plain_clicks",
+        "--plain-clicks",
+        type=int,
+        default=2,
+        help="number of clicks of the baseline loop that are measured",
     )
-    parser.add_argument("--threads", type=int, default=2, help="of the CPU, in each process")
-    parser.add_argument("--size", choices=SIZES, default="vit-b")
-    parser.add_argument("--device", default="auto", help="a GPU when there is one, by default")
     parser.add_argument(
-        "--dtype", default="float32", help="or bfloat16 or float16, also for the plain loop"
+        "--threads", type=int, default=2, help="number of CPU threads in each process"
+    )
+    parser.add_argument("--size", choices=SIZES, default="vit-b")
+    parser.add_argument(
+        "--device", default="auto", help="device of the network; by default a GPU if there is one"
+    )
+    parser.add_argument(
+        "--dtype",
+        default="float32",
+        help="float32, bfloat16 or float16, also for the baseline loop",
     )
     parser.add_argument("--part", choices=PARTS, help=argparse.SUPPRESS)
     parser.add_argument("--weights", help=argparse.SUPPRESS)

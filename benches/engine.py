@@ -129,7 +129,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "bsds500", nargs="?", help="folder of BSDS500; a demo photograph without it"
+        "bsds500", nargs="?", help="folder of BSDS500; without it, a demo photograph is repeated"
     )
     parser.add_argument("--samples", type=int, default=12)
     parser.add_argument("--images", type=int, default=2000)

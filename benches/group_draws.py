@@ -123,7 +123,7 @@ def main():
         for name, click_map, error in click_maps(shape, pixels):
             uniforms = np.random.default_rng(2).random(GROUPS)
             if our_draws(click_map, error, uniforms) != full_sort_draws(click_map, error, uniforms):
-                raise SystemExit(f"{name}: our draws are not those of a full sort")
+                raise SystemExit(f"{name}: our samples differ from those of a full sort")
             repeats = max(3, options.repeats // (4 if error.size > 1e6 else 1))
             plain_ms, ours_ms = measure(click_map, error, repeats)
             missed += ours_ms / plain_ms > BAR

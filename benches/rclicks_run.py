@@ -193,9 +193,7 @@ def run_once(decode_ms, images, users, rules):
         )
         spent_s, wall_s = time.process_time() - start, time.perf_counter() - wall
         if run.config.counts.failures or segmenter.encodes != images:
-            raise SystemExit(
-                f"the run went wrong: {run.config.counts}, {segmenter.encodes} encodes"
-            )
+            raise SystemExit(f"the run failed: {run.config.counts}, {segmenter.encodes} encodes")
     return spent_s, wall_s, segmenter.decodes
 
 
@@ -220,7 +218,9 @@ def report(decode_ms, images, users, rules, repeats):
     share, bar = outside_s / spent_s, BARS.get(decode_ms, 1.0)
     parts = {"users": users_s, "metrics": metrics_s}
     parts["the rest, with folder and files,"] = outside_s - users_s - metrics_s
-    print(f"decodes of {decode_ms:g} ms: {spent_s:.2f} s on the core, {wall_s:.2f} s on the clock")
+    print(
+        f"decodes of {decode_ms:g} ms: {spent_s:.2f} s of processor time, {wall_s:.2f} s of wall time"
+    )
     print(
         f"  outside the model: {share:.1%} (limit {bar:.0%}), {1000 * outside_s / decodes:.2f} ms per round"
     )
@@ -228,7 +228,7 @@ def report(decode_ms, images, users, rules, repeats):
         "  of that",
         ", ".join(f"{name} {1000 * part_s / decodes:.2f}" for name, part_s in parts.items()),
     )
-    print(f"  the engine's own, median over rounds: {own_ms:.2f} ms (bar {BAR_OWN_MS})")
+    print(f"  the engine itself, median over rounds: {own_ms:.2f} ms (bar {BAR_OWN_MS})")
     return share > bar or own_ms > BAR_OWN_MS
 
 

@@ -12,7 +12,7 @@ NEED_FILES = {"boxes_by_size.py"}
 
 
 def main() -> None:
-    """Run them and print which met their limits."""
+    """Run all benchmarks and print which of them met their limits."""
     here = Path(__file__)
     verdicts: dict[str, tuple[bool, float]] = {}
     for bench in sorted(here.parent.glob("*.py")):

@@ -163,7 +163,7 @@ def large(
     dialogues = samples * users
     took = bytes_a_round(folder, dialogues)
     print(
-        f"{samples} samples, {users} users, {dialogues * ROUNDS} rounds: {took:.0f} bytes a round (bar 40)"
+        f"{samples} samples, {users} users, {dialogues * ROUNDS} rounds: {took:.0f} bytes per round (limit 40)"
     )
     held = [took <= 40]
     for name, code, bar_s in (
@@ -195,9 +195,10 @@ def small(path: Path, samples: int) -> None:
         timed(PAGE.format(str(path), str(path / "report")))[0],
     )
     print(
-        f"{samples} samples: {loose:.0f} bytes a round and {loose_s:.1f} s for the page while each has its files,"
+        f"{samples} samples: {loose:.0f} bytes per round and {loose_s:.1f} s for the page "
+        "with separate files for each sample,"
     )
-    print(f"  {took:.0f} bytes and {seconds:.1f} s when they are gathered")
+    print(f"  {took:.0f} bytes and {seconds:.1f} s for the page after the files are merged")
 
 
 def main() -> None:
@@ -207,7 +208,7 @@ def main() -> None:
     )
     parser.add_argument("--samples", type=int, default=200_000)
     parser.add_argument(
-        "--folder", type=Path, help="where the runs stay; otherwise they are removed"
+        "--folder", type=Path, help="folder in which the runs are kept; by default they are removed"
     )
     options = parser.parse_args()
     scratch = options.folder or Path(tempfile.mkdtemp())

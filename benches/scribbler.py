@@ -75,7 +75,7 @@ def main():
             person: per_stroke_ms(goal, person, repeats) for person in read_stroke_model().people
         }
         told = "  ".join(f"{drawing:5.1f} ({stroke:4.1f})" for drawing, stroke in found.values())
-        print(f"{name:18} ms a drawing (a stroke): {told}")
+        print(f"{name:18} ms per drawing (per stroke):  {told}")
         spent_ms += sum(drawing for drawing, _ in found.values())
         strokes += sum(drawing / stroke for drawing, stroke in found.values())
         worst_ms = max(worst_ms, *(stroke for _, stroke in found.values()))

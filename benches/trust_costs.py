@@ -3,8 +3,8 @@
     python benches/trust_costs.py [BSDS500_FOLDER] [--samples 10] [--large 200000] [--repeats 7] [--each]
         [--only run|reading]
 
-Without the folder of BSDS500, the demo photographs are used. The same code runs with all three
-switched off in this process, and with `--each` also with each of them switched off. The runs
+Without the folder of BSDS500, the demo photographs are used. The same code runs in this process
+with and without all three features, and with `--each` also without each of them. The runs
 alternate, so that a change in the speed of the machine affects all of them. The result is the
 median, over the repetitions, of the ratio of processor times with and without. No fingerprint is
 cached between runs. The reading part reads `--large` samples in a few files, and 4000 in a file
@@ -91,7 +91,7 @@ UNVERIFIED: Switch = {(pieces, "verify_seal"): nothing, (pieces, "sha256"): lamb
 
 @contextmanager
 def without(*switches: Switch) -> Generator[None]:
-    """Switch some of them off."""
+    """Switch off the given features inside the `with` block."""
     with ExitStack() as stack:
         for switch in switches:
             for (place, attribute), other in switch.items():
@@ -137,7 +137,7 @@ def grabcut_run(dataset: str, samples: int, repeats: int, scratch: Path, *, each
             out=scratch / "run",
         )
 
-    run()  # imports are not part of it
+    run()  # imports are not part of the measurement
     single = {name: (switch,) for name, switch in OFF.items()} if each else {}
     ways = {**single, "all three": tuple(OFF.values())}
     found = ratios(run, ways, repeats)
@@ -170,7 +170,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "bsds500", nargs="?", help="folder of BSDS500; the demo photographs without it"
+        "bsds500", nargs="?", help="folder of BSDS500; without it, the demo photographs are used"
     )
     parser.add_argument("--samples", type=int, default=10)
     parser.add_argument(
@@ -178,7 +178,7 @@ def main() -> int:
     )
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument(
-        "--each", action="store_true", help="What each of the three costs the run, too."
+        "--each", action="store_true", help="Also measure the cost of each of the three in the run."
     )
     parser.add_argument("--only", choices=("run", "reading"))
     given = parser.parse_args()

@@ -12,7 +12,8 @@ counts.
 Volumes are 300 x 512 x 512. The organ is an ellipsoid of 0.3 of the size along each half axis (8.8
 million voxels), the lesion one of 2000 voxels on 12 slices. Predictions are 5 % larger and shifted
 by a tenth of each half axis and 1 voxel. Errors that fill a volume have half the size along each
-axis: either all voxels are wrong, or a random half of them. What has no limit is measured once.
+axis: either all voxels are wrong, or a random half of them. Cases without a limit are measured
+once.
 
 Limits, as fractions of the baseline (organ, lesion): object and 3 boxes or 5 points 1/10, 1/15;
 scribble on missing voxels 1/5, 1/13; points of both signs per slice, lesion: 1/50. The sweep of all
@@ -59,7 +60,7 @@ COUNTS = {
 }
 COUNTS |= {"N-ppv": (1, 2, 3, 5, 10), "N-center-ppv": (1, 2, 3, 5, 10)}
 BYTES_BAR = 2
-FILLED = (150, 256, 256)  # bytes for each voxel are no fewer in a smaller volume
+FILLED = (150, 256, 256)  # a smaller volume needs at least as many bytes per voxel
 NAMES = [s.form.replace("N", str(n)) for s in SCHEMES for n in COUNTS.get(s.form, (0,))]
 
 
@@ -235,7 +236,7 @@ def compare(prediction, target, bars, repeats):
         rows, bars, strict=True
     ):
         if check is not None and plain(*plain_arguments, **check) != ours(*our_arguments):
-            raise SystemExit(f"{name}: the two ways differ")
+            raise SystemExit(f"{name}: our prompts differ from those of the baseline")
         turns = range(1 if bar is None else repeats)
         times = [(timed(plain, *plain_arguments), timed(ours, *our_arguments)) for _ in turns]
         plain_ms, our_ms = (min(column) for column in zip(*times, strict=True))
@@ -314,7 +315,7 @@ def main():
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="a volume of 60 x 128 x 128; bars are for the full size",
+        help="use a volume of 60 x 128 x 128; limits apply to the full size",
     )
     options = parser.parse_args()
     cv2.setNumThreads(1)

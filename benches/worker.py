@@ -183,7 +183,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--repeats", type=int, default=30, help="turns of 20 predicts")
+    parser.add_argument(
+        "--repeats", type=int, default=30, help="number of rounds of 20 calls of predict"
+    )
     parser.add_argument("--volumes", type=int, default=7, help="sent")
     options = parser.parse_args()
     rows = [*measure_masks(options.repeats), *measure_volumes(options.volumes)]

@@ -326,7 +326,7 @@ def test_a_missing_repository_is_named_with_the_command_that_fetches_it(
     monkeypatch.setitem(sys.modules, "segarena_worker", segarena.worker)
     module = load(ADAPTERS / name / "adapter.py")
     with pytest.raises(
-        FileNotFoundError, match=r"/nothing holds no .*; git clone https://github.com/.*/nothing$"
+        FileNotFoundError, match=r"/nothing lacks .*; git clone https://github.com/.*/nothing$"
     ):
         module.Model(repository=str(tmp_path / "nothing"))
 

@@ -1,4 +1,4 @@
-"""f-BRS as published in SamsungLabs/fbrs_interactive_segmentation: clicks are enforced by optimizing features."""
+"""f-BRS as published in SamsungLabs/fbrs_interactive_segmentation: features are optimized to fit the clicks."""
 
 import sys
 from pathlib import Path
@@ -9,19 +9,20 @@ from segarena_worker import serve
 
 MEAN = (0.485, 0.456, 0.406)
 DEVIATION = (0.229, 0.224, 0.225)
-"""Of ImageNet's red, green and blue, as in the published evaluation, which normalizes images itself."""
+"""Mean and standard deviation of ImageNet's colours, with which the published evaluation normalizes."""
 
 
 class Model:
-    """f-BRS-B with a ResNet; the clicks so far are replayed, since each optimization starts from the one before.
+    """f-BRS-B with a ResNet; replays all clicks, because each optimization starts from the previous one.
 
     Args:
-        repository: a checkout of the published code; from this file's folder, if relative.
-        weights: a published checkpoint, which tells its own backbone; random ones of `backbone` without.
+        repository: a checkout of the published code; a relative path starts at the folder of this file.
+        weights: a published checkpoint, which names its own backbone; without it, random weights of `backbone`.
         backbone: "resnet34", "resnet50" or "resnet101".
-        mode: "f-BRS-B", or another of the published ones: "NoBRS", "f-BRS-A", "f-BRS-C", "RGB-BRS", "DistMap-BRS".
-        zoom_px: the longer side of the window; 600 for DAVIS in the published evaluation.
-        threshold: of the probability.
+        mode: "f-BRS-B", or another published mode: "NoBRS", "f-BRS-A", "f-BRS-C", "RGB-BRS",
+            "DistMap-BRS".
+        zoom_px: longer side of the window; the published evaluation uses 600 for DAVIS.
+        threshold: minimum probability of a mask pixel.
         device: "cpu" or "cuda:0".
     """
 
@@ -42,7 +43,7 @@ class Model:
         repository = Path(__file__).parent / repository
         if not (repository / "isegm").is_dir():
             missing = "folder isegm; git clone https://github.com/SamsungLabs/fbrs_interactive_segmentation"
-            raise FileNotFoundError(f"{repository} holds no {missing} {repository}")
+            raise FileNotFoundError(f"{repository} lacks {missing} {repository}")
         sys.path.insert(0, str(repository))
         from isegm.inference.predictors import get_predictor
         from isegm.inference.utils import load_is_model
@@ -65,14 +66,14 @@ class Model:
         )
 
     def encode(self, sample):
-        """Return the normalized image (3, H, W); the network needs the clicks for everything else."""
+        """Return the normalized image (3, H, W); the network needs the clicks for every pass."""
         image = torch.from_numpy(sample.image.copy()).permute(2, 0, 1).float() / 255
         mean = torch.tensor(MEAN)[:, None, None]
         deviation = torch.tensor(DEVIATION)[:, None, None]
         return (image - mean) / deviation
 
     def predict(self, image, dialogues):
-        """Answer each dialogue with its mask."""
+        """Return the mask of each dialogue."""
         return [self.answer(image, dialogue.clicks) for dialogue in dialogues]
 
     def answer(self, image, clicks):
@@ -80,7 +81,8 @@ class Model:
         from isegm.inference.clicker import Click, Clicker
 
         self.predictor.set_input_image(image)
-        # NumPy's integers, as in the published evaluation: they stay in double precision in the window.
+        # NumPy integers, as in the published evaluation: with them, positions in the window keep double
+        # precision.
         said = [
             Click(is_positive=click.is_positive, coords=tuple(np.array(click.position)))
             for click in clicks

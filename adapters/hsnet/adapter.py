@@ -1,4 +1,4 @@
-"""HSNet as published in juhongm999/hsnet: hypercorrelations between one example and the query, squeezed to a mask."""
+"""HSNet as published in juhongm999/hsnet: a mask from hypercorrelations between an example and the query."""
 
 import sys
 from pathlib import Path
@@ -13,13 +13,13 @@ MEAN, SPREAD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 
 
 class Model:
-    """Images of 400 px; several examples vote, as in the published test.
+    """HSNet for images of 400 px; with several examples, the masks are combined by vote, as published.
 
     Args:
-        repository: a checkout of the published code; from this file's folder, if relative.
-        weights: a published checkpoint of the same backbone; random ones without.
+        repository: a checkout of the published code; a relative path starts at the folder of this file.
+        weights: a published checkpoint of the same backbone; without it, weights are random.
         backbone: "vgg16", "resnet50" or "resnet101".
-        side_px: of the square that images are resized to.
+        side_px: side of the square to which images are resized.
         device: "cpu" or "cuda:0".
     """
 
@@ -33,7 +33,7 @@ class Model:
         repository = Path(__file__).parent / repository
         if not (repository / "model/hsnet.py").is_file():
             missing = "model/hsnet.py; git clone https://github.com/juhongm999/hsnet"
-            raise FileNotFoundError(f"{repository} holds no {missing} {repository}")
+            raise FileNotFoundError(f"{repository} lacks {missing} {repository}")
         sys.path.insert(0, str(repository))
         from torchvision.models import resnet, vgg
 
@@ -53,7 +53,7 @@ class Model:
 
     def encode(self, sample):
         """Return the image, resized and normalized: (1, 3, 400, 400); and its shape."""
-        # Pillow averages over all pixels when it makes an image smaller, as the published code does.
+        # Like the published code, use Pillow, which averages over all pixels when it shrinks an image.
         small = Image.fromarray(np.ascontiguousarray(sample.image)).resize(
             (self.side_px, self.side_px), Image.BILINEAR
         )
@@ -62,7 +62,7 @@ class Model:
         return {"image": image.to(self.device), "shape": sample.shape}
 
     def predict(self, query, dialogues):
-        """Answer each dialogue with its mask."""
+        """Return the mask of each dialogue."""
         with torch.no_grad():
             return [self.answer(query, dialogue) for dialogue in dialogues]
 
@@ -89,7 +89,7 @@ class Model:
 
 
 def without_download(build):
-    """Return a builder of a backbone whose weights the checkpoint brings."""
+    """Return a builder of a backbone that downloads no weights, because the checkpoint contains them."""
     return lambda pretrained=False: build()
 
 

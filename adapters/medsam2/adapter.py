@@ -1,4 +1,4 @@
-"""MedSAM2 as published in bowang-lab/MedSAM2: SAM 2.1 at 512 px, which tracks an object through slices."""
+"""MedSAM2 as published in bowang-lab/MedSAM2: SAM 2.1 at 512 px tracks an object through slices."""
 
 import sys
 from pathlib import Path
@@ -13,15 +13,15 @@ SIDE = 512
 
 
 class Model:
-    """Prompts of a slice are given to that slice; from all of them the object is tracked up and down.
+    """MedSAM2, which prompts single slices and tracks the object from them up and down.
 
-    A box of several slices is given to its middle one. Intensities are clipped to the volume's percentiles 0.5 and
-    99.5; the published script takes a window that its data name.
+    A box over several slices prompts the middle one. Intensities are clipped to the volume's
+    percentiles 0.5 and 99.5; the published script uses a window that its data specify.
 
     Args:
-        repository: a checkout of the published code; from this file's folder, if relative.
-        weights: a published checkpoint; random ones without.
-        settings: the file of settings that belongs to it, in `sam2/`.
+        repository: a checkout of the published code; a relative path starts at the folder of this file.
+        weights: a published checkpoint; without it, weights are random.
+        settings: the settings file of the checkpoint, in `sam2/`.
         device: "cpu" or "cuda:0".
     """
 
@@ -39,7 +39,7 @@ class Model:
         repository = Path(__file__).parent / repository
         if not (repository / "sam2").is_dir():
             missing = "folder sam2; git clone https://github.com/bowang-lab/MedSAM2"
-            raise FileNotFoundError(f"{repository} holds no {missing} {repository}")
+            raise FileNotFoundError(f"{repository} lacks {missing} {repository}")
         sys.path.insert(0, str(repository))
         from sam2.build_sam import build_sam2_video_predictor_npz
 
@@ -55,7 +55,7 @@ class Model:
         voxels = np.asarray(sample.voxels, dtype=np.float32)
         low, high = np.percentile(voxels, (0.5, 99.5))
         grey = (voxels.clip(low, high) - low) / max(float(high - low), 1e-8)
-        # Pillow's bicubic filter on bytes, as published; that of OpenCV is another one.
+        # Pillow's bicubic filter on bytes, as published; OpenCV's gives other values.
         small = [
             np.array(Image.fromarray(each).resize((SIDE, SIDE), Image.BICUBIC))
             for each in (grey * 255).astype(np.uint8)
@@ -67,7 +67,7 @@ class Model:
         return {"pictures": pictures.to(self.device), "shape": sample.shape}
 
     def predict(self, encoded, dialogues):
-        """Answer each dialogue with its mask."""
+        """Return the mask of each dialogue."""
         with torch.inference_mode():
             return [
                 self.answer(encoded["pictures"], encoded["shape"], dialogue.prompts)
@@ -75,7 +75,7 @@ class Model:
             ]
 
     def answer(self, pictures, shape, prompts):
-        """Return the mask: what was tracked from the lowest prompted slice up, and from the highest one down."""
+        """Return the mask tracked from the lowest prompted slice up and from the highest one down."""
         state = self.network.init_state(pictures, *shape[1:])
         slices = [self.slice_of(prompt) for prompt in prompts]
         for number in sorted(set(slices)):
@@ -107,7 +107,7 @@ class Model:
         return mask
 
     def slice_of(self, prompt):
-        """Return the slice that a prompt is given to."""
+        """Return the slice in which a prompt is applied."""
         if prompt.kind == "click":
             return int(prompt.position[0])
         return int((prompt.start[0] + prompt.stop[0] - 1) // 2)

@@ -1,4 +1,4 @@
-"""MiVOS as published in hkchengrex/MiVOS: scribbles become a mask, which is propagated and fused with those before."""
+"""MiVOS as published in hkchengrex/MiVOS: a mask from scribbles is propagated and fused with earlier masks."""
 
 import sys
 from pathlib import Path
@@ -13,14 +13,16 @@ MEAN, SPREAD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 
 
 class Model:
-    """The entry to the DAVIS interactive challenge: rounds that stay on a frame, then rounds that propagate.
+    """MiVOS as in the DAVIS interactive challenge: some rounds correct one frame, others propagate its mask.
 
-    Every call replays the rounds so far from the scribbles; what the frames' encoder made is kept with the video.
+    Every call replays all rounds from their scribbles; the features of frames are cached with the
+    video.
 
     Args:
-        repository: a checkout of the published code; from this file's folder, if relative.
-        weights: the folder that the repository's `download_model.py` fills; random ones without.
-        propagates: the rounds that propagate, counted from 0, as in the published evaluation.
+        repository: a checkout of the published code; a relative path starts at the folder of this file.
+        weights: folder filled by the repository's `download_model.py`; without it, weights are random.
+        propagates: indices of the rounds that propagate, from 0; the default is that of the published
+            evaluation.
         device: "cpu" or "cuda:0".
     """
 
@@ -31,16 +33,14 @@ class Model:
         repository = Path(__file__).parent / repository
         if not (repository / "inference_core.py").is_file():
             missing = "inference_core.py; git clone https://github.com/hkchengrex/MiVOS"
-            raise FileNotFoundError(f"{repository} holds no {missing} {repository}")
+            raise FileNotFoundError(f"{repository} lacks {missing} {repository}")
         sys.path.insert(0, str(repository))
-        if not torch.cuda.is_available():  # the published code says .cuda() throughout
+        if not torch.cuda.is_available():  # the published code always calls .cuda()
             torch.Tensor.cuda = torch.nn.Module.cuda = lambda self, *_args, **_options: self
         from model.propagation import mod_resnet
         from torchvision import models
 
-        build = (
-            models.resnet50
-        )  # what is loaded below holds the backbones; nothing is downloaded for them
+        build = models.resnet50  # the checkpoints contain the backbones, so nothing is downloaded
         models.resnet50 = lambda pretrained=False: build()
         mod_resnet.model_zoo.load_url = lambda _url: None
         mod_resnet.load_weights_sequential = lambda *_args: None
@@ -58,14 +58,14 @@ class Model:
             network.to(device).eval()
 
     def encode(self, sample):
-        """Return the frames, normalized, and a place for what their encoder will make of them."""
+        """Return the normalized frames, and an empty cache for their features."""
         frames = (
             torch.from_numpy(np.asarray(sample.frames)).float() / 255 - torch.tensor(MEAN)
         ) / torch.tensor(SPREAD)
         return {"frames": frames.permute(0, 3, 1, 2)[None], "queries": {}}
 
     def predict(self, encoded, dialogues):
-        """Answer each dialogue with labels of all objects in all frames."""
+        """Return for each dialogue the labels of all objects in all frames."""
         with torch.no_grad():
             return [self.answer(encoded, dialogue) for dialogue in dialogues]
 
@@ -88,7 +88,7 @@ class Model:
         return Prediction(labels, candidates=None if is_whole else (frame,))
 
     def mask_of(self, core, prompts, frame):
-        """Return probabilities (objects and background, 1, H, W) that the scribbles of one frame give."""
+        """Return probabilities (background and objects, 1, H, W) from the scribbles in one frame."""
         from model.aggregate import aggregate_wbg
         from util.tensor_util import pad_divide_by
 

@@ -9,11 +9,11 @@ from segarena_worker import serve
 
 
 class Model:
-    """TinyViT; of the three masks of a first click the one that the network thinks best, afterwards a single one.
+    """MobileSAM with TinyViT; after the first click, it uses the best-rated of three masks.
 
     Args:
-        repository: a checkout of the published code; from this file's folder, if relative.
-        weights: the published checkpoint; random ones without.
+        repository: a checkout of the published code; a relative path starts at the folder of this file.
+        weights: the published checkpoint; without it, weights are random.
         device: "cpu" or "cuda:0".
     """
 
@@ -24,7 +24,7 @@ class Model:
         repository = Path(__file__).parent / repository
         if not (repository / "mobile_sam").is_dir():
             missing = "folder mobile_sam; git clone https://github.com/ChaoningZhang/MobileSAM"
-            raise FileNotFoundError(f"{repository} holds no {missing} {repository}")
+            raise FileNotFoundError(f"{repository} lacks {missing} {repository}")
         sys.path.insert(0, str(repository))
         from mobile_sam import SamPredictor, sam_model_registry
 
@@ -36,13 +36,13 @@ class Model:
         self.predictor = SamPredictor(self.network)
 
     def encode(self, sample):
-        """Return the features of the image with its sizes, as the predictor keeps them."""
+        """Return the image's features and sizes in the format of the predictor."""
         self.predictor.set_image(sample.image)
         names = ("features", "original_size", "input_size")
         return {name: getattr(self.predictor, name) for name in names}
 
     def predict(self, encoded, dialogues):
-        """Answer each dialogue with its mask; the low-resolution logits go into the next round."""
+        """Return for each dialogue its mask, and low-resolution logits for the next round."""
         for name, value in encoded.items():
             setattr(self.predictor, name, value)
         self.predictor.is_image_set = True

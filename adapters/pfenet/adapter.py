@@ -1,4 +1,4 @@
-"""PFENet as published in dvlab-research/PFENet: a prior mask and a pyramid of features, from one example."""
+"""PFENet as published in dvlab-research/PFENet: a prior mask and a feature pyramid from one example."""
 
 import sys
 from pathlib import Path
@@ -12,13 +12,13 @@ MEAN, SPREAD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 
 
 class Model:
-    """Images of 473 px at the longer side, padded to a square.
+    """PFENet for images resized to 473 px at the longer side and padded to a square.
 
     Args:
-        repository: a checkout of the published code; from this file's folder, if relative.
-        weights: a published checkpoint of the same depth; random ones without.
-        layers: of the ResNet: 50 or 101.
-        side_px: of the square; a multiple of 8 and one more.
+        repository: a checkout of the published code; a relative path starts at the folder of this file.
+        weights: a published checkpoint of the same depth; without it, weights are random.
+        layers: number of layers of the ResNet: 50 or 101.
+        side_px: side of the square; a multiple of 8 plus 1.
         device: "cpu" or "cuda:0".
     """
 
@@ -30,9 +30,9 @@ class Model:
         repository = Path(__file__).parent / repository
         if not (repository / "model/PFENet.py").is_file():
             missing = "model/PFENet.py; git clone https://github.com/dvlab-research/PFENet"
-            raise FileNotFoundError(f"{repository} holds no {missing} {repository}")
+            raise FileNotFoundError(f"{repository} lacks {missing} {repository}")
         sys.path.insert(0, str(repository))
-        if not torch.cuda.is_available():  # the published code says .cuda() throughout
+        if not torch.cuda.is_available():  # the published code always calls .cuda()
             torch.Tensor.cuda = torch.nn.Module.cuda = lambda self, *_args, **_options: self
         from model.PFENet import PFENet
 
@@ -52,7 +52,7 @@ class Model:
             int(side * (self.side_px / max(sample.shape))) // 8 * 8 for side in sample.shape
         )
         square = np.zeros((self.side_px, self.side_px, 3))
-        # As floats, because integers would be rounded after the interpolation.
+        # Converted to floats first, because interpolated integers would be rounded.
         square[:height, :width] = cv2.resize(
             sample.image.astype(np.float32), (width, height), interpolation=cv2.INTER_LINEAR
         )
@@ -60,7 +60,7 @@ class Model:
         return {"image": image.to(self.device), "shape": sample.shape, "size": (height, width)}
 
     def predict(self, query, dialogues):
-        """Answer each dialogue with its mask."""
+        """Return the mask of each dialogue."""
         with torch.no_grad():
             return [self.answer(query, dialogue) for dialogue in dialogues]
 
@@ -81,7 +81,7 @@ class Model:
         return (large.argmax(dim=1) == 1)[0].cpu().numpy()
 
     def drawn(self, example):
-        """Return an example's mask (1, 473, 473): 1 the object, 0 what is not, 255 padding."""
+        """Return an example's mask (1, 473, 473): 1 for the object, 0 for other pixels, 255 for padding."""
         height, width = example.encoded["size"]
         mask = np.full((self.side_px, self.side_px), 255.0, dtype=np.float32)
         small = cv2.resize(

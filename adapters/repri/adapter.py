@@ -21,18 +21,18 @@ FITTING = {
     "FB_param_type": "soft",
     "FB_param_noise": 0,
 }
-"""As in the published configuration for PASCAL."""
+"""Values of the published configuration for PASCAL."""
 
 
 class Model:
-    """PSPNet's features of images of 417 px; the share of the object in the query is estimated, never told.
+    """RePRI with PSPNet's features of 417 px; it estimates the object's share of the query image itself.
 
     Args:
-        repository: a checkout of the published code; from this file's folder, if relative.
-        weights: a published checkpoint of the same depth; random ones without.
-        layers: of the ResNet: 50 or 101.
-        classes: that the published network was trained with, the background counted.
-        side_px: of the square; a multiple of 8 and one more.
+        repository: a checkout of the published code; a relative path starts at the folder of this file.
+        weights: a published checkpoint of the same depth; without it, weights are random.
+        layers: number of layers of the ResNet: 50 or 101.
+        classes: number of classes in the published training, including the background.
+        side_px: side of the square; a multiple of 8 plus 1.
         device: "cpu" or "cuda:0".
     """
 
@@ -51,9 +51,10 @@ class Model:
         repository = Path(__file__).parent / repository
         if not (repository / "src/classifier.py").is_file():
             missing = "src/classifier.py; git clone https://github.com/mboudiaf/RePRI-for-Few-Shot-Segmentation"
-            raise FileNotFoundError(f"{repository} holds no {missing} {repository}")
+            raise FileNotFoundError(f"{repository} lacks {missing} {repository}")
         sys.path.insert(0, str(repository))
-        # Curves are not drawn here, and "the process that works" is a device to the published code.
+        # The published code imports a plotting package and uses the rank of the process as its
+        # device.
         sys.modules.setdefault("visdom_logger", SimpleNamespace(VisdomLogger=None))
         torch.distributed.get_rank = lambda: device
         from src.model.pspnet import get_model
@@ -79,12 +80,12 @@ class Model:
         self.network.to(device).eval()
 
     def encode(self, sample):
-        """Return the features of the image, of length 1 at each place, with its shape before and after resizing."""
+        """Return features of unit length, and the image's shape before and after resizing."""
         height, width = (
             int(side * (self.side_px / max(sample.shape))) // 8 * 8 for side in sample.shape
         )
         square = np.zeros((self.side_px, self.side_px, 3))
-        # As floats, because integers would be rounded after the interpolation.
+        # Converted to floats first, because interpolated integers would be rounded.
         square[:height, :width] = cv2.resize(
             sample.image.astype(np.float32), (width, height), interpolation=cv2.INTER_LINEAR
         )
@@ -103,7 +104,7 @@ class Model:
         }
 
     def predict(self, query, dialogues):
-        """Answer each dialogue with its mask."""
+        """Return the mask of each dialogue."""
         return [self.answer(query, dialogue) for dialogue in dialogues]
 
     def answer(self, query, dialogue):
@@ -115,7 +116,8 @@ class Model:
         masks = torch.stack(
             [self.drawn(example.encoded["size"], example.mask) for example in examples], dim=1
         )
-        # Of the query's "truth" only the padding is read; the rest would serve curves of the error.
+        # Only the padding of the query's "ground truth" is read; the rest would be used to plot
+        # errors.
         padding = self.drawn(query["size"], np.zeros(query["shape"], dtype=np.bool_))[:, None]
         features, count = (
             query["features"][:, None],
@@ -139,7 +141,7 @@ class Model:
         return (large > 0.5)[0, 0].cpu().numpy()
 
     def drawn(self, size, mask):
-        """Return a mask (1, 417, 417): 1 the object, 0 what is not, 255 padding."""
+        """Return a mask (1, 417, 417): 1 for the object, 0 for other pixels, 255 for padding."""
         height, width = size
         square = np.full((self.side_px, self.side_px), 255, dtype=np.int64)
         square[:height, :width] = cv2.resize(

@@ -13,14 +13,15 @@ MEAN, SPREAD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 
 
 class Model:
-    """Images of 481 px; one example, as in the published test of one shot.
+    """RPMMs for images of 481 px and one example, as in the published one-shot test.
 
-    The published mixtures begin at random at each call; here every call begins with the same seed.
+    The published code initializes the mixtures at random in each call; here every call uses the same
+    seed.
 
     Args:
-        repository: a checkout of the published code; from this file's folder, if relative.
-        weights: a published checkpoint; random ones without.
-        side_px: of the square that images are resized to.
+        repository: a checkout of the published code; a relative path starts at the folder of this file.
+        weights: a published checkpoint; without it, weights are random.
+        side_px: side of the square to which images are resized.
         device: "cpu" or "cuda:0".
     """
 
@@ -32,15 +33,15 @@ class Model:
         repository = Path(__file__).parent / repository
         if not (repository / "networks/FRPMMs.py").is_file():
             missing = "networks/FRPMMs.py; git clone https://github.com/Yang-Bob/PMMs"
-            raise FileNotFoundError(f"{repository} holds no {missing} {repository}")
+            raise FileNotFoundError(f"{repository} lacks {missing} {repository}")
         sys.path.insert(0, str(repository))
-        if not torch.cuda.is_available():  # the published code says .cuda() throughout
+        if not torch.cuda.is_available():  # the published code always calls .cuda()
             torch.Tensor.cuda = torch.nn.Module.cuda = lambda self, *_args, **_options: self
         import torchvision
 
         build = (
             torchvision.models.resnet50
-        )  # the checkpoint holds the backbone; nothing is downloaded for it
+        )  # the checkpoint contains the backbone, so nothing is downloaded
         torchvision.models.resnet50 = lambda pretrained=False: build()
         from networks.FRPMMs import OneModel
 
@@ -54,7 +55,7 @@ class Model:
 
     def encode(self, sample):
         """Return the image, resized and normalized: (1, 3, 481, 481); and its shape."""
-        # Pillow averages over all pixels when it makes an image smaller, as the published code does.
+        # Like the published code, use Pillow, which averages over all pixels when it shrinks an image.
         small = Image.fromarray(np.ascontiguousarray(sample.image)).resize(
             (self.side_px, self.side_px), Image.BILINEAR
         )
@@ -63,7 +64,7 @@ class Model:
         return {"image": image.to(self.device), "shape": sample.shape}
 
     def predict(self, query, dialogues):
-        """Answer each dialogue with its mask."""
+        """Return the mask of each dialogue."""
         with torch.no_grad():
             return [self.answer(query, dialogue) for dialogue in dialogues]
 
@@ -77,7 +78,7 @@ class Model:
         return (large.argmax(dim=1) == 1)[0].cpu().numpy()
 
     def drawn(self, mask):
-        """Return an example's mask (1, 1, 481, 481), resized by Pillow, whose nearest pixel is not that of OpenCV."""
+        """Return an example's mask (1, 1, 481, 481), resized by Pillow as published."""
         whole = Image.fromarray(mask.astype(np.float32))
         small = whole.resize((self.side_px, self.side_px), Image.NEAREST)
         return torch.from_numpy(np.array(small))[None, None]

@@ -12,13 +12,13 @@ SIDE_PX = 256
 
 
 class Model:
-    """ViT-B at 256 px; of three masks the one that the network thinks best, the sigmoid of which it sees again.
+    """SAM-Med2D with ViT-B at 256 px; the sigmoid of the best-rated of three masks enters the next round.
 
     Args:
-        repository: a checkout of the published code; from this file's folder, if relative.
-        weights: the published checkpoint; random ones without.
-        small_images: "resize" images of less than 256 px on both sides, as the published predictor does, or "pad" them,
-            as the published test does.
+        repository: a checkout of the published code; a relative path starts at the folder of this file.
+        weights: the published checkpoint; without it, weights are random.
+        small_images: "resize" or "pad" images of less than 256 px on both sides; the published predictor
+            resizes them, the published test pads them.
         device: "cpu" or "cuda:0".
     """
 
@@ -32,7 +32,7 @@ class Model:
         repository = Path(__file__).parent / repository
         if not (repository / "segment_anything").is_dir():
             missing = "folder segment_anything; git clone https://github.com/OpenGVLab/SAM-Med2D"
-            raise FileNotFoundError(f"{repository} holds no {missing} {repository}")
+            raise FileNotFoundError(f"{repository} lacks {missing} {repository}")
         sys.path.insert(0, str(repository))
         from segment_anything import sam_model_registry
         from segment_anything.predictor_sammed import SammedPredictor
@@ -49,7 +49,7 @@ class Model:
         self.predictor = SammedPredictor(self.network)
 
     def encode(self, sample):
-        """Return the features of the image with its sizes, as the predictor keeps them, and its place in the square."""
+        """Return features and sizes in the predictor's format, and the image's position in the square."""
         height, width = sample.image.shape[:2]
         is_padded = self.small_images == "pad" and max(height, width) < SIDE_PX
         with torch.no_grad():
@@ -64,7 +64,7 @@ class Model:
         return {"state": state, "start": start, "shape": (height, width)}
 
     def set_padded(self, image, start):
-        """Encode an image in the middle of a square of zeros; the predictor only resizes."""
+        """Encode an image centred in a square of zeros, which the published predictor cannot do."""
         mean = self.network.pixel_mean.cpu()
         deviation = self.network.pixel_std.cpu()
         values = (torch.from_numpy(image.copy()).permute(2, 0, 1) - mean) / deviation
@@ -75,7 +75,7 @@ class Model:
         self.predictor.original_size = self.predictor.new_size = (SIDE_PX, SIDE_PX)
 
     def predict(self, encoded, dialogues):
-        """Answer each dialogue with its mask; the low-resolution logits go into the next round."""
+        """Return for each dialogue its mask, and low-resolution logits for the next round."""
         for name, value in encoded["state"].items():
             setattr(self.predictor, name, value)
         self.predictor.is_image_set = True

@@ -1,4 +1,4 @@
-"""SAM-Med3D as published in uni-medical/SAM-Med3D: SAM with three axes, on a cube around the clicks."""
+"""SAM-Med3D as published in uni-medical/SAM-Med3D: 3D SAM on a cube around the clicks."""
 
 import sys
 from pathlib import Path
@@ -9,19 +9,19 @@ from segarena_worker import serve
 from torch.nn.functional import interpolate
 
 SIDE = 128
-"""Of the cube that the network sees, in voxels."""
+"""Side of the network's input cube, in voxels."""
 
 
 class Model:
-    """ViT-B in three dimensions on voxels of 1.5 mm; clicks, and its own low-resolution logits of the round before.
+    """SAM-Med3D with ViT-B on voxels of 1.5 mm; its inputs are clicks and the previous round's logits.
 
-    The cube lies around the middle of the positive clicks of the first round, where the published evaluation puts it
-    around the truth.
+    The cube is centred on the mean of the first round's positive clicks; the published evaluation
+    centres it on the ground truth.
 
     Args:
-        repository: a checkout of the published code; from this file's folder, if relative.
-        weights: the published checkpoint, of the first or the turbo version; random ones without.
-        voxel_mm: what volumes are resampled to.
+        repository: a checkout of the published code; a relative path starts at the folder of this file.
+        weights: the published checkpoint, of the first or the turbo version; without it, weights are random.
+        voxel_mm: voxel size to which volumes are resampled.
         device: "cpu" or "cuda:0".
     """
 
@@ -32,7 +32,7 @@ class Model:
         repository = Path(__file__).parent / repository
         if not (repository / "segment_anything/build_sam3D.py").is_file():
             missing = "segment_anything/build_sam3D.py; git clone https://github.com/uni-medical/SAM-Med3D"
-            raise FileNotFoundError(f"{repository} holds no {missing} {repository}")
+            raise FileNotFoundError(f"{repository} lacks {missing} {repository}")
         sys.path.insert(0, str(repository))
         from segment_anything.build_sam3D import sam_model_registry3D
 
@@ -44,11 +44,11 @@ class Model:
             self.network.load_state_dict(checkpoint["model_state_dict"])
 
     def encode(self, sample):
-        """Return the volume in right-anterior-superior order at 1.5 mm, and how it got there."""
+        """Return the volume in right-anterior-superior order at 1.5 mm, and the parameters of the conversion."""
         order, flips = axes_of(sample.affine)
         voxels = np.flip(np.asarray(sample.voxels, dtype=np.float32).transpose(order), flips).copy()
         spacing = np.array([sample.spacing_mm[axis] for axis in order])
-        # The number of whole voxels that fit, around the same centre, as the published resampling has.
+        # As many whole voxels as fit, around the same centre, like the published resampling.
         fitting = np.floor(np.array(voxels.shape) * spacing / self.voxel_mm + 1e-9).astype(int)
         step = self.voxel_mm / spacing
         shape = np.where(np.array(voxels.shape) == 1, 1, np.maximum(fitting, 1))
@@ -63,12 +63,12 @@ class Model:
         }
 
     def predict(self, encoded, dialogues):
-        """Answer each dialogue with its mask; the low-resolution logits go into the next round."""
+        """Return for each dialogue its mask, and low-resolution logits for the next round."""
         with torch.no_grad():
             return [self.answer(encoded, dialogue) for dialogue in dialogues]
 
     def answer(self, encoded, dialogue):
-        """Return the mask in the volume's own order, and the logits of the cube."""
+        """Return the mask in the volume's original axis order, and the logits of the cube."""
         places = np.array([click.position for click in dialogue.clicks])[:, list(encoded["order"])]
         for axis in encoded["flips"]:
             places[:, axis] = encoded["shape"][axis] - 1 - places[:, axis]
@@ -91,7 +91,7 @@ class Model:
         ), logits.cpu().numpy()
 
     def features(self, encoded, start):
-        """Return what the encoder makes of the cube that begins at `start`, once."""
+        """Return the features of the cube that begins at `start`; cached, so that each cube is encoded once."""
         if start not in encoded["cubes"]:
             cube = torch.zeros((SIDE,) * 3)
             inside, of_cube = overlap(np.array(start), encoded["voxels"].shape)
@@ -102,7 +102,7 @@ class Model:
         return encoded["cubes"][start]
 
     def decode(self, features, places, labels, before):
-        """Return logits (1, 1, 32, 32, 32)."""
+        """Return low-resolution logits (1, 1, 32, 32, 32) from features, clicks and the previous logits."""
         mask = (
             np.zeros((1, 1) + (SIDE // 4,) * 3, dtype=np.float32)
             if before is None
@@ -125,7 +125,7 @@ class Model:
 
 
 def axes_of(affine):
-    """Return which axes of a volume run right, anterior and superior, and which of these run the other way."""
+    """Return the axes that run right, anterior and superior, and which of them are reversed."""
     if affine is None:
         return (2, 1, 0), ()
     order = tuple(int(axis) for axis in np.abs(affine[:3, :3]).argmax(axis=1))
@@ -133,9 +133,9 @@ def axes_of(affine):
 
 
 def resampled(voxels, shape, step):
-    """Return a volume of another shape around the same centre, interpolated linearly, one axis after another.
+    """Resample a volume linearly to another shape around the same centre, one axis after another.
 
-    `step` is the distance between its voxels along each axis, in voxels of the given volume.
+    `step` is the distance between the new voxels along each axis, in voxels of the given volume.
     """
     for axis, (count, distance) in enumerate(zip(shape, step)):
         last = voxels.shape[axis] - 1
@@ -151,7 +151,7 @@ def resampled(voxels, shape, step):
 
 
 def overlap(start, shape):
-    """Return the part of a volume that the cube covers, and that part of the cube."""
+    """Return where a volume and the cube overlap: the slices of the volume, and those of the cube."""
     low, high = np.maximum(start, 0), np.minimum(start + SIDE, shape)
     inside = tuple(slice(int(a), int(max(a, b))) for a, b in zip(low, high))
     of_cube = tuple(slice(int(a), int(max(a, b))) for a, b in zip(low - start, high - start))

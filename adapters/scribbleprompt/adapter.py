@@ -10,11 +10,11 @@ from segarena_worker import serve
 
 
 class Model:
-    """ScribblePrompt-UNet on grey pictures of 128 px; prompts are drawn into additional channels.
+    """ScribblePrompt-UNet on grey images of 128 px; prompts are drawn into additional input channels.
 
     Args:
-        repository: a checkout of the published code; from this file's folder, if relative.
-        weights: the published checkpoint; random ones without.
+        repository: a checkout of the published code; a relative path starts at the folder of this file.
+        weights: the published checkpoint; without it, weights are random.
         device: "cpu" or "cuda:0".
     """
 
@@ -29,12 +29,12 @@ class Model:
             missing = (
                 "folder scribbleprompt; git clone https://github.com/halleewong/ScribblePrompt"
             )
-            raise FileNotFoundError(f"{repository} holds no {missing} {repository}")
+            raise FileNotFoundError(f"{repository} lacks {missing} {repository}")
         sys.path.insert(0, str(repository))
         from scribbleprompt.models.unet import ScribblePromptUNet
 
         class Network(ScribblePromptUNet):
-            """Without the search for a checkpoint in the repository's own folder."""
+            """The published network, without its search for a checkpoint in the repository's folder."""
 
             def build_model(self, pretrained=False):
                 super().build_model(pretrained=False)
@@ -54,7 +54,7 @@ class Model:
         return grey.to(self.device)
 
     def predict(self, image, dialogues):
-        """Answer each dialogue with its mask; the logits go into the next round."""
+        """Return for each dialogue its mask, and logits for the next round."""
         return [self.answer(image, dialogue) for dialogue in dialogues]
 
     def answer(self, image, dialogue):
@@ -74,7 +74,7 @@ class Model:
         return (large > 0.5)[0, 0].cpu().numpy(), logits.cpu().numpy()
 
     def given(self, prompts, shape):
-        """Return the prompts as the published code takes them: positions as (x, y), scribbles as masks (1, 2, H, W)."""
+        """Return prompts in the published format: positions as (x, y), scribbles as masks (1, 2, H, W)."""
         clicks = [prompt for prompt in prompts if prompt.kind == "click"]
         boxes = [prompt for prompt in prompts if prompt.kind == "box"]
         given = {}

@@ -1,4 +1,4 @@
-"""SegNext as published in uncbiag/SegNext: the image is encoded once, clicks and the previous mask are fused in."""
+"""SegNext as published in uncbiag/SegNext: the image is encoded once, then fused with clicks and the previous mask."""
 
 import sys
 from pathlib import Path
@@ -8,15 +8,16 @@ from segarena_worker import serve
 
 
 class Model:
-    """A plain vision transformer; one or two blocks of self-attention fuse its features with the prompts.
+    """SegNext with a plain ViT; one or two self-attention blocks fuse its features with the prompts.
 
     Args:
-        repository: a checkout of the published code; from this file's folder, if relative.
-        weights: a published checkpoint, which names its own network; random ones of ViT-B without.
-        trust_pickle: read any checkpoint, which may execute code; published ones also contain floats, which torch
-            before 2.0 cannot read otherwise.
-        side_px: of the square that images are resized to, if weights are random; a checkpoint has its own (1024).
-        threshold: of the probability.
+        repository: a checkout of the published code; a relative path starts at the folder of this file.
+        weights: a published checkpoint, which names its own network; without it, random weights of ViT-B.
+        trust_pickle: read any checkpoint, which may execute code in it. Published checkpoints also
+            contain floats, which torch before 2.0 cannot read otherwise.
+        side_px: side of the square to which images are resized if weights are random; a checkpoint
+            contains its own value (1024).
+        threshold: minimum probability of a mask pixel.
         device: "cpu" or "cuda:0".
     """
 
@@ -35,7 +36,7 @@ class Model:
         repository = Path(__file__).parent / repository
         if not (repository / "segnext/isegm").is_dir():
             missing = "folder segnext/isegm; git clone https://github.com/uncbiag/SegNext"
-            raise FileNotFoundError(f"{repository} holds no {missing} {repository}")
+            raise FileNotFoundError(f"{repository} lacks {missing} {repository}")
         sys.path.insert(0, str(repository / "segnext"))
         from isegm.inference.predictor import BasePredictor
 
@@ -44,7 +45,7 @@ class Model:
         self.predictor = BasePredictor(self.network)
 
     def build(self, weights, trust_pickle, side_px):
-        """Return the network; a published checkpoint holds its arguments, such as the number of fusion blocks."""
+        """Return the network; a published checkpoint contains its arguments."""
         from isegm.model.is_plainvit_model import PlainVitModel
         from isegm.utils.serialization import load_model
 
@@ -81,13 +82,13 @@ class Model:
         )
 
     def encode(self, sample):
-        """Return the image's features, and the shape of the image as a batch."""
+        """Return the image's features and its shape, (1, 3, H, W)."""
         with torch.no_grad():
             self.predictor.set_image(sample.image)
         return {"features": self.predictor.image_feats, "shape": self.predictor.orig_img_shape}
 
     def predict(self, encoded, dialogues):
-        """Answer each dialogue with its mask; the probabilities go into the next round."""
+        """Return for each dialogue its mask, and probabilities for the next round."""
         self.predictor.image_feats, self.predictor.orig_img_shape = (
             encoded["features"],
             encoded["shape"],
@@ -98,7 +99,7 @@ class Model:
         return [self.answer(encoded["shape"], dialogue) for dialogue in dialogues]
 
     def answer(self, shape, dialogue):
-        """Return the mask and the probabilities it was cut from."""
+        """Return the mask and its probabilities."""
         from isegm.inference.clicker import Click, Clicker
 
         clicks = [

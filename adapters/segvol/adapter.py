@@ -1,4 +1,4 @@
-"""SegVol as published in BAAI-DCAI/SegVol: the whole volume is seen small first, then what was found closely."""
+"""SegVol as published in BAAI-DCAI/SegVol: first the whole volume at low resolution, then the found region."""
 
 import sys
 from argparse import Namespace
@@ -13,12 +13,12 @@ WINDOW = (32, 256, 256)
 
 
 class Model:
-    """Clicks or a box, no text: zoom-out, then zoom-in by sliding windows.
+    """SegVol with clicks or a box, without text: zoom-out, then zoom-in by sliding windows.
 
     Args:
-        repository: a checkout of the published code; from this file's folder, if relative.
-        weights: the published checkpoint; random ones without.
-        zoom_in: look closely at what was found in the whole.
+        repository: a checkout of the published code; a relative path starts at the folder of this file.
+        weights: the published checkpoint; without it, weights are random.
+        zoom_in: refine the found region with sliding windows at full resolution.
         device: "cpu" or "cuda:0".
     """
 
@@ -32,9 +32,9 @@ class Model:
             missing = (
                 "folder segment_anything_volumetric; git clone https://github.com/BAAI-DCAI/SegVol"
             )
-            raise FileNotFoundError(f"{repository} holds no {missing} {repository}")
+            raise FileNotFoundError(f"{repository} lacks {missing} {repository}")
         sys.path.insert(0, str(repository))
-        if not torch.cuda.is_available():  # the published code says .cuda() throughout
+        if not torch.cuda.is_available():  # the published code always calls .cuda()
             torch.Tensor.cuda = torch.nn.Module.cuda = lambda self, *_args, **_options: self
         from network.model import SegVol
         from segment_anything_volumetric import sam_model_registry
@@ -60,7 +60,7 @@ class Model:
         self.network = self.network.to(device).eval()
 
     def encode(self, sample):
-        """Return intensities between 0 and 1 as published, clipped to what lies above the volume's mean.
+        """Return intensities from 0 to 1, normalized as published by the voxels above the volume's mean.
 
         The axes run superior, anterior and right. The volume is padded to the window, then cropped to
         its positive values.
@@ -85,12 +85,12 @@ class Model:
         }
 
     def predict(self, encoded, dialogues):
-        """Answer each dialogue with its mask."""
+        """Return the mask of each dialogue."""
         with torch.no_grad():
             return [self.in_sample(encoded, dialogue) for dialogue in dialogues]
 
     def in_sample(self, encoded, dialogue):
-        """Return the mask in the sample's own order and shape."""
+        """Return the mask in the sample's original axis order and shape."""
         found = self.answer(encoded["volume"], encoded["small"], placed(encoded, dialogue))
         whole = np.zeros(encoded["shape"], dtype=np.bool_)
         start = encoded["start"]
@@ -102,7 +102,7 @@ class Model:
         return np.flip(whole, encoded["flips"]).transpose(np.argsort(encoded["order"]))
 
     def answer(self, volume, small, dialogue):
-        """Return the mask: what the small volume shows, replaced by what a close look shows."""
+        """Return the mask from the small volume, replaced in the found region by the zoomed-in result."""
         from utils.monai_inferers_utils import (
             build_binary_cube,
             build_binary_points,
@@ -139,7 +139,7 @@ class Model:
         return (logits > 0).cpu().numpy()
 
     def closely(self, voxels, marks, found, box):
-        """Return the logits of sliding windows over what was found."""
+        """Return the logits of sliding windows over the found region."""
         from utils.monai_inferers_utils import sliding_window_inference
 
         found_logits = sliding_window_inference(
@@ -157,7 +157,7 @@ class Model:
 
 
 def axes_of(affine):
-    """Return which axes of a volume run superior, anterior and right, and which of these run the other way."""
+    """Return the axes that run superior, anterior and right, and which of them are reversed."""
     if affine is None:
         return (0, 1, 2), ()
     order = tuple(int(axis) for axis in np.abs(affine[:3, :3]).argmax(axis=1))[::-1]
@@ -165,7 +165,7 @@ def axes_of(affine):
 
 
 def foreground_of(values):
-    """Return a volume padded to the window and cropped to its positive values, and where it begins in the volume."""
+    """Pad a volume to the window and crop it to its positive values; return it with its start position."""
     missing = np.maximum(np.array(WINDOW) - values.shape, 0)
     before = missing // 2
     padded = np.pad(values, list(zip(before, missing - before)), mode="constant")
@@ -178,7 +178,7 @@ def foreground_of(values):
 
 
 def placed(encoded, dialogue):
-    """Return a dialogue whose prompts are in the cropped volume."""
+    """Return a dialogue with its prompts in coordinates of the cropped volume."""
     shape, order = np.array(encoded["shape"]), list(encoded["order"])
     limit = np.array(encoded["volume"].shape[2:])
 

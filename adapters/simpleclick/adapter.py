@@ -1,4 +1,4 @@
-"""SimpleClick as published in uncbiag/SimpleClick: a plain vision transformer sees image and clicks together."""
+"""SimpleClick as published in uncbiag/SimpleClick: a plain vision transformer takes image and clicks together."""
 
 import sys
 from pathlib import Path
@@ -9,15 +9,15 @@ from segarena_worker import serve
 
 
 class Model:
-    """With a flipped twin, always looking at a window around the object.
+    """SimpleClick with flipped test-time augmentation and a window around the object.
 
     Args:
-        repository: a checkout of the published code; from this file's folder, if relative.
-        weights: a published checkpoint, which names its own network; random ones of ViT-B without.
-        trust_pickle: read checkpoints that hold more than tensors and numbers, as the published ones do: these may run
-            any code while they are read.
-        zoom_px: the side of the window; 672 for DAVIS in the published evaluation.
-        threshold: of the probability.
+        repository: a checkout of the published code; a relative path starts at the folder of this file.
+        weights: a published checkpoint, which names its own network; without it, random weights of ViT-B.
+        trust_pickle: also read checkpoints that contain more than tensors and numbers, as published ones
+            do; reading such a file may execute any code in it.
+        zoom_px: side of the window; the published evaluation uses 672 for DAVIS.
+        threshold: minimum probability of a mask pixel.
         device: "cpu" or "cuda:0".
     """
 
@@ -37,7 +37,7 @@ class Model:
         repository = Path(__file__).parent / repository
         if not (repository / "isegm").is_dir():
             missing = "folder isegm; git clone https://github.com/uncbiag/SimpleClick"
-            raise FileNotFoundError(f"{repository} holds no {missing} {repository}")
+            raise FileNotFoundError(f"{repository} lacks {missing} {repository}")
         sys.path.insert(0, str(repository))
         from isegm.inference.predictors import get_predictor
         from isegm.model.modeling.pos_embed import interpolate_pos_embed_inference
@@ -53,7 +53,7 @@ class Model:
         )
 
     def build(self, weights, trust_pickle):
-        """Return the network; a published checkpoint holds its class and arguments."""
+        """Return the network; a published checkpoint contains its class and arguments."""
         from isegm.model.is_plainvit_model import PlainVitModel
         from isegm.model.modeling.transformer_helper.cross_entropy_loss import CrossEntropyLoss
         from isegm.utils.serialization import load_model
@@ -92,18 +92,19 @@ class Model:
         )
 
     def encode(self, sample):
-        """Nothing can be done without the clicks."""
+        """Return the image unchanged, because the network needs the clicks for every pass."""
         return sample.image
 
     def predict(self, image, dialogues):
-        """Answer each dialogue with its mask, and what the predictor wants to know again in the next round."""
+        """Return for each dialogue its mask, and the predictor state for the next round."""
         return [self.answer(image, dialogue) for dialogue in dialogues]
 
     def answer(self, image, dialogue):
-        """Return the mask, the probabilities it was cut from and the window that was looked at."""
+        """Return the mask, with the probabilities and the zoom window as the state for the next round."""
         from isegm.inference.clicker import Click, Clicker
 
-        # NumPy's integers, as in the published evaluation: they stay in double precision in the window.
+        # NumPy integers, as in the published evaluation: with them, positions in the window keep double
+        # precision.
         clicks = [
             Click(is_positive=click.is_positive, coords=np.array(click.position))
             for click in dialogue.clicks
@@ -121,7 +122,7 @@ class Model:
         return probabilities > self.threshold, carried
 
     def remember(self, probabilities, window):
-        """Bring the predictor into the state after the round before."""
+        """Restore the predictor's state after the previous round."""
         previous = probabilities[None, None]
         shape = (1, 4, *probabilities.shape)
         zoomed = (

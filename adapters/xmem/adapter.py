@@ -1,4 +1,4 @@
-"""XMem as published in hkchengrex/XMem, with the network for scribbles that its demonstration uses."""
+"""XMem as published in hkchengrex/XMem, with the scribble network of its demonstration."""
 
 import sys
 from pathlib import Path
@@ -20,19 +20,19 @@ SETTINGS = {
     "max_long_term_elements": 10000,
     "num_prototypes": 128,
 }
-"""As in the published demonstration."""
+"""Settings of the published demonstration."""
 
 
 class Model:
-    """Scribbles become a mask of their frame, which is propagated to the next frame that had scribbles before.
+    """XMem with masks from scribbles, propagated in both directions up to frames with earlier scribbles.
 
-    The demonstration leaves to its user how far a mask is propagated; that rule is this adapter's. Labels of the round
-    before come with the dialogue.
+    In the demonstration, a person decides how far a mask is propagated; this rule is the adapter's
+    own. The labels of the previous round come with the dialogue.
 
     Args:
-        repository: a checkout of the published code; from this file's folder, if relative.
-        weights: the published checkpoint of XMem; random ones without.
-        scribbles: the checkpoint of the network that makes masks of scribbles.
+        repository: a checkout of the published code; a relative path starts at the folder of this file.
+        weights: the published checkpoint of XMem; without it, weights are random.
+        scribbles: checkpoint of the network that converts scribbles to masks.
         device: "cpu" or "cuda:0".
     """
 
@@ -44,13 +44,13 @@ class Model:
         repository = Path(__file__).parent / repository
         if not (repository / "inference/inference_core.py").is_file():
             missing = "inference/inference_core.py; git clone https://github.com/hkchengrex/XMem"
-            raise FileNotFoundError(f"{repository} holds no {missing} {repository}")
+            raise FileNotFoundError(f"{repository} lacks {missing} {repository}")
         sys.path.insert(0, str(repository))
         from model import resnet
 
         resnet.model_zoo.load_url = lambda _url: (
             None
-        )  # the checkpoint holds the backbones; nothing is downloaded
+        )  # the checkpoint contains the backbones, so nothing is downloaded
         resnet.load_weights_add_extra_dim = lambda *_args: None
         from inference.interact.s2m.s2m_network import deeplabv3plus_resnet50
         from model.network import XMem
@@ -78,12 +78,12 @@ class Model:
         return frames.permute(0, 3, 1, 2).to(self.device)
 
     def predict(self, frames, dialogues):
-        """Answer each dialogue with labels of all objects in all frames."""
+        """Return for each dialogue the labels of all objects in all frames."""
         with torch.no_grad():
             return [self.answer(frames, dialogue) for dialogue in dialogues]
 
     def answer(self, frames, dialogue):
-        """Return the labels; frames that scribbles of earlier rounds lie in, and those behind, stay as they were."""
+        """Return the labels; frames with scribbles of earlier rounds, and those beyond, keep their labels."""
         objects = max(prompt.object_id for prompt in dialogue.prompts)
         shape = (len(frames), *frames.shape[-2:])
         labels = dialogue.previous_mask(shape).astype(np.uint8)
@@ -97,7 +97,7 @@ class Model:
         return labels if objects > 1 else labels == 1
 
     def propagate(self, frames, mask, way, labels):
-        """Carry a mask of the first frame of `way` along it."""
+        """Propagate the mask of the first frame in `way` to the others, and store the result in `labels`."""
         from inference.inference_core import InferenceCore
 
         core = InferenceCore(self.network, self.settings)
@@ -109,7 +109,7 @@ class Model:
             labels[number] = probabilities.argmax(dim=0).cpu().numpy()
 
     def mask_of(self, frame, labels, prompts, objects):
-        """Return probabilities (objects, H, W) that the scribbles of one frame give."""
+        """Return probabilities (objects, H, W) from the scribbles in one frame."""
         from util.tensor_util import pad_divide_by, unpad
 
         drawn = np.full(labels.shape, 255, dtype=np.uint8)

@@ -80,11 +80,11 @@ class ImportInputs:
         return self._folder(self.masks, "--masks", what)
 
     def need_previous(self, what: str) -> Path:
-        """Return the folder of corrected masks; raises like `need_masks`."""
+        """Return the folder of corrected masks; for errors see `need_masks`."""
         return self._folder(self.previous, "--previous-masks", what)
 
     def need_targets(self, what: str) -> TargetMasks:
-        """Return the dataset.
+        """Return the dataset that was shown to people.
 
         Raises:
             InvalidInput: no dataset was given.
@@ -183,7 +183,7 @@ def read_goal(masks: Path, image: str) -> Mask:
     path = safe_join(masks, f"{image}.png")
     goal = read_mask_values(path) > 0
     if not goal.any():
-        raise InvalidMask(f"{path}: expected an object, found only 0")
+        raise InvalidMask(f"{path}: expected an object, found only pixels of value 0")
     return goal
 
 

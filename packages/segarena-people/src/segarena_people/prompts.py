@@ -182,7 +182,7 @@ def convert_prompt(given: PersonPrompt) -> Click | Box | Scribble | Lasso:
 
 
 def convert_prompts(given: PersonPrompt) -> tuple[Click | Box | Scribble | Lasso, ...]:
-    """Convert all lines of a prompt that count; a click or box always gives one prompt.
+    """Convert all strokes of a prompt that count; a click or box always gives one prompt.
 
     Raises:
         InvalidPrompt: as for `convert_prompt`.

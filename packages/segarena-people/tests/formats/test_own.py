@@ -137,7 +137,10 @@ def test_strokes_as_pictures_come_back(tmp_path):
 @pytest.mark.parametrize(
     ("damage", "told"),
     [
-        (lambda path: Image.new("L", (20, 12)).save(path), "expected a stroke, found only 0"),
+        (
+            lambda path: Image.new("L", (20, 12)).save(path),
+            "expected a stroke, found only pixels of value 0",
+        ),
         (
             lambda path: Image.new("L", (19, 12), 9).save(path),
             "expected the size of its mask, 20 x 12",

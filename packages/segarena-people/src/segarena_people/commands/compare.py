@@ -60,7 +60,7 @@ def compare_command(
         typer.Option(
             "--kind",
             "-k",
-            help="scribble, box or click; may be repeated. [default: all]",
+            help="Prompt kind to compare: scribble, box or click; may be repeated. [default: all]",
         ),
     ] = None,
     segmenters: Annotated[

@@ -59,7 +59,12 @@ def _sheet(known: Iterable[ImportFormat]) -> Sheet:
 
 
 def import_command(
-    form: Annotated[str, typer.Argument(metavar="FORMAT", help="See `segarena people formats`.")],
+    form: Annotated[
+        str,
+        typer.Argument(
+            metavar="FORMAT", help="Format of the source; see `segarena people formats`."
+        ),
+    ],
     source: Annotated[Path, typer.Argument(help="The published file or folder.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder to create.")],
     dataset: Annotated[

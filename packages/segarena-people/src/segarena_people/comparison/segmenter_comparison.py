@@ -203,7 +203,7 @@ def rank_runs(folders: Sequence[str | Path]) -> list[SegmenterRanking]:
 
 
 def rank_loaded_runs(runs: Sequence[Run]) -> list[SegmenterRanking]:
-    """Rank segmenters from runs that are already loaded; raises like `rank_runs`."""
+    """Rank segmenters from runs that are already loaded; for errors see `rank_runs`."""
     rounds_of_runs = [human_rounds_of(run) for run in runs]
     with_people = [rounds for rounds in rounds_of_runs if rounds is not None]
     if len(runs) < 2 or len(with_people) < len(runs):

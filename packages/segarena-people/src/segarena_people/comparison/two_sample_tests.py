@@ -87,7 +87,7 @@ class AnswerSample:
     curves: tuple[FeatureArray, ...] = ()
 
     def of(self, chosen: NDArray[Any]) -> AnswerSample:
-        """Return a subset of the answers."""
+        """Return the answers that a mask or an index array selects."""
         if self.curves:
             # `chosen` is a mask or an index array for the rows, `range(len(self))`.
             indices = np.arange(len(self.values))[chosen]

@@ -67,7 +67,7 @@ def _stroke(path: Path, masks: Path) -> Iterator[ImportedPrompt]:
         kind="scribble",
     )
     if not drawn.any():
-        raise InvalidMask(f"{path}: expected a stroke, found only 0")
+        raise InvalidMask(f"{path}: expected a stroke, found only pixels of value 0")
     yield ImportedPrompt(
         row=row,
         goal=goal,

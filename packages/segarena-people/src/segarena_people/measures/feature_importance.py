@@ -64,7 +64,7 @@ def rank_features(
         seed: seed of the sampled rows, folds and permutations.
 
     Raises:
-        InvalidInput: the number of names differs from the number of features, or as in `c2st`.
+        InvalidInput: the number of names differs from the number of features, or as for `c2st`.
         MissingExtra: scikit-learn is not installed.
     """
     first = np.asarray(people, dtype=np.float64)

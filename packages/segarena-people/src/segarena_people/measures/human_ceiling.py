@@ -122,7 +122,8 @@ def ceiling_by_halves(
         seed: seed of the splits and the tests.
 
     Raises:
-        InvalidInput: lengths differ, fewer than ten rows, `splits` below 1, or as `c2st`.
+        InvalidInput: lengths differ, there are fewer than ten rows, `splits` is below 1, or as
+            for `c2st`.
         MissingExtra: scikit-learn is not installed.
     """
     values, belongs = _checked(features, groups)

@@ -1,10 +1,10 @@
 """Stroke features: fourteen numbers that describe the shape of a stroke and its position in its goal.
 
 Only the centre line of a stroke is measured, one pixel wide, so that the width of the drawing tool
-does not reveal who drew it. The width still produces spurs, because of thinning, at the
-ends of wide lines, and it shifts the ends of the centre line. `COARSE_STROKE_FEATURES` hardly
-depend on these spurs and shifts. Lengths are in units of the square root of the goal's area, so that goals
-of all sizes can be pooled.
+does not reveal who drew it. The width still produces spurs, because of thinning, at the ends of
+wide lines, and it shifts the ends of the centre line. `COARSE_STROKE_FEATURES` hardly depend on
+these spurs and shifts. Lengths are in units of the square root of the goal's area, so that goals of
+all sizes can be pooled.
 """
 
 from __future__ import annotations

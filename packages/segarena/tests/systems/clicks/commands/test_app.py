@@ -129,7 +129,7 @@ def test_check_tells_images_of_another_size_and_instances_without_clicks(segaren
     write_clicks(few.with_columns(w=pl.col("w") + 1), clicks)
     answer = segarena("click-data", "check-table", clicks, "-d", DATA)
     assert "1 instances without clicks: square-3" in answer.stdout
-    assert "3 instances are on images of another size" in answer.stdout
+    assert "3 instances have an image of another size" in answer.stdout
 
 
 def test_maps_sum_to_one_and_come_with_pictures(segarena, clicks, tmp_path):

@@ -113,7 +113,7 @@ def test_previous_masks_are_read_as_shares(folder):
         read_previous_mask(folder, "b", (6, 8))
     with pytest.raises(SampleInvalid, match=r"\(6, 9\), got \(6, 8\)"):
         read_previous_mask(folder, "a_ritm_fn", (6, 9))
-    with pytest.raises(SampleInvalid, match="not an image"):
+    with pytest.raises(SampleInvalid, match="an unreadable file"):
         read_previous_mask(folder, "broken", (6, 8))
 
 

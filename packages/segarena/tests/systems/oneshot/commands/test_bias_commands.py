@@ -96,7 +96,9 @@ def test_class_negation_from_a_table(tmp_path, monkeypatch):
 def test_training_images_selected_by_saliency(photos):
     answer = segarena("toss", "sgtss", "photos", "--folds", "2", "--out", "chosen")
     assert answer.exit_code == 0, answer.output
-    assert "fold 0: 3 of 3 training images stay" in answer.stdout  # all alike, so all at the median
+    assert (
+        "fold 0: 3 of 3 training images are kept" in answer.stdout
+    )  # all alike, so all at the median
     shares = [pl.read_csv(f"chosen/fold{fold}.csv")["share"].mean() for fold in (0, 1)]
     assert shares[1] > 0.8 > 0.2 > shares[0]  # what stands out is left, which fold 1 trains on
     assert Path("chosen/fold1.txt").read_text() == "0\n1\n2\n"
@@ -108,6 +110,6 @@ def test_a_dataset_may_be_named_without_options(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     answer = segarena("toss", "sgtss", "oneshot-demo", "--folds", "2", "--out", "chosen")
     assert answer.exit_code == 0, answer.output
-    assert "fold 0: 22 of 43 training images stay" in answer.stdout
+    assert "fold 0: 22 of 43 training images are kept" in answer.stdout
     refused = segarena("toss", "sgtss", "nowhere", "--folds", "2")
     assert refused.exit_code == 2

@@ -246,7 +246,7 @@ def test_lists_of_images_of_pascal(voc):
         ("2", "2009_000003"),
         ("2", "2009_000004"),
     }
-    with pytest.raises(DatasetError, match="lists images without pairs"):
+    with pytest.raises(DatasetError, match="got a list of images"):
         read_pair_lists([hsnet])
     hsnet.write_text("2009_000001__01\n2009_000002\n", encoding="utf-8")
     with pytest.raises(DatasetError, match="got other rows too"):

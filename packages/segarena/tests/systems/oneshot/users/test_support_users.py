@@ -40,7 +40,7 @@ def test_all_examples_are_shown_at_once_and_never_again():
 
 
 def test_samples_without_example_are_named():
-    with pytest.raises(InvalidInput, match="no example for target list/0"):
+    with pytest.raises(InvalidInput, match="no supports for target list/0"):
         SupportUser().next(turn({}))
 
 

@@ -1,7 +1,7 @@
 """The click benchmark: number of clicks needed to reach a target IoU.
 
-The standard protocol of interactive image segmentation (used by RITM and its successors, and the
-baseline of RClicks). In each round the simulated user clicks once, at the point of the largest
+This is the standard protocol of interactive image segmentation, used by RITM and its successors and
+as the baseline of RClicks. In each round the simulated user clicks once, at the point of the largest
 error that is farthest from the error's edge. A dialogue has up to 20 rounds.
 """
 

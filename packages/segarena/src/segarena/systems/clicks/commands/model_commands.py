@@ -68,7 +68,7 @@ def judge_command(
     draws: Annotated[int, typer.Option(help="Number of click sets sampled from each map.")] = 100,
     seed: Annotated[int, typer.Option(help="Seed for sampling.")] = 0,
     limit: Annotated[int | None, typer.Option(help="Use only the first N instances.")] = None,
-    protocol: Annotated[str, typer.Option(help="careful or published.")] = "careful",
+    protocol: Annotated[str, typer.Option(help="Protocol: careful or published.")] = "careful",
     against: Annotated[
         str | None,
         typer.Option(
@@ -167,7 +167,7 @@ def compare_devices_command(
     protocol: Annotated[
         str,
         typer.Option(
-            help="careful, or published, which also uses the columns of PC clicks as their rows."
+            help="Protocol: careful; or published, which uses the columns of PC clicks as rows too."
         ),
     ] = "careful",
     out: TableFileOption = None,
@@ -210,13 +210,18 @@ def train_command(
     previous_masks: PreviousOption = None,
     rows_of: RowsOption = None,
     size: Annotated[
-        str, typer.Option(help="b (the paper's), s, t, or tiny, which trains in minutes on a CPU.")
+        str,
+        typer.Option(
+            help="Size of the network: b (the paper's), s, t, or tiny, which trains in minutes on a CPU."
+        ),
     ] = "b",
     epochs: Annotated[
         int | None,
         typer.Option(help="Number of passes over the instances. [default: 20; tiny: 14]"),
     ] = None,
-    batch_size: Annotated[int | None, typer.Option(help="[default: 16; tiny: 8]")] = None,
+    batch_size: Annotated[
+        int | None, typer.Option(help="Number of instances per step. [default: 16; tiny: 8]")
+    ] = None,
     rate: Annotated[
         float | None, typer.Option(help="Highest learning rate. [default: 0.01; tiny: 0.005]")
     ] = None,
@@ -231,7 +236,9 @@ def train_command(
         typer.Option(help="Share of images used for validation, which selects the best epoch."),
     ] = 0.2,
     initial: Annotated[Path | None, typer.Option(help="Checkpoint to start from.")] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, ...")] = "auto",
+    device: Annotated[
+        str, typer.Option(help="Device of the network: auto, cpu, cuda, ...")
+    ] = "auto",
     seed: Annotated[
         int,
         typer.Option(help="Seed for weights, order, flips and the choice of validation images."),
@@ -242,7 +249,7 @@ def train_command(
     cached: Annotated[
         bool,
         typer.Option(
-            help="Keep prepared instances in memory: 24 bytes per pixel of the network's canvas."
+            help="Keep prepared instances in memory; each takes 24 bytes per pixel of the network's canvas."
         ),
     ] = True,
     published: Annotated[

@@ -79,7 +79,7 @@ def check_command(
             matched = match_and_report(clicks, build_dataset(dataset), rows_of)
             wrong = _count_mismatches(matched.table, build_dataset(dataset))
             colour = "red" if wrong else None
-            message = f"{wrong} instances are on images of another size or name no object"
+            message = f"{wrong} instances have an image of another size or an unknown object"
             typer.secho(message, fg=colour)
     if has_errors:
         raise typer.Exit(FAILURES)
@@ -225,7 +225,7 @@ def crowd_command(
     ] = None,
     limit: Annotated[int | None, typer.Option(help="Use only the first N images.")] = None,
 ) -> None:
-    """Simulate a crowd that clicks on a dataset, as a raw collection for trials. Not real behaviour.
+    """Simulate a crowd that clicks on a dataset, to try out the other commands. Its clicks are not human data.
 
     segarena click-data crowd --dataset demo --out raw.csv --previous-masks masks
     """
@@ -248,7 +248,7 @@ def crowd_command(
         # First rounds come before later rounds, because the table's rows are in the order of the
         # instances.
         instances = [*first_rounds, *later]
-        with Console(stderr=True).status("the crowd clicks"):
+        with Console(stderr=True).status("simulating clicks"):
             table = collect_clicks(instances, clicks=clicks, seed=seed)
         write_clicks(table, out)
         count = len(instances)

@@ -87,7 +87,7 @@ def match_dataset(
     if len(names) > 1:
         raise InvalidInput(
             f"rows of several datasets refer to images of {dataset.name}: {names}; "
-            "name the one you mean"
+            "choose one with rows_of"
         )
     clicked_images = set(matched["image_stem"].unique())
     instance_columns = ("dataset", "full_stem")

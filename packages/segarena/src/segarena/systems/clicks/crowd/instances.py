@@ -232,7 +232,7 @@ def read_previous_mask(
         pixels = read_image(path)
     except InvalidImage as error:
         raise SampleInvalid(
-            f"previous mask {path}: expected an image of {shape}, got not an image: {error}"
+            f"previous mask {path}: expected an image of {shape}, got an unreadable file: {error}"
         ) from error
     if pixels.shape[:2] != shape:
         raise SampleInvalid(

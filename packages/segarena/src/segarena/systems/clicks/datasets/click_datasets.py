@@ -133,7 +133,7 @@ class ClickDataset(ListedDataset[ImageSample]):
         return ImageSample(id=sample_id, image=image, targets=to_targets(objects))
 
     def assumptions(self, sample_ids: Sequence[str]) -> Sequence[str]:
-        """Describe what is assumed about masks without an orientation tag."""
+        """State the assumed orientation of masks without an orientation tag."""
         pictures: list[MaskedPhotograph] = []
         for sample_id in sample_ids:
             image, *masks = self.files_of(sample_id)

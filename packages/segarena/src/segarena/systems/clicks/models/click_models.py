@@ -68,7 +68,7 @@ class ImageModelAdapter:
         targets: Sequence[Mask],
         errors: Sequence[Mask],
     ) -> Sequence[NDArray[Any]]:
-        """Return one map per sample, in one batch if the model supports it; raises as `__call__`."""
+        """Return one map per sample, in one batch if the model supports it; for errors see `__call__`."""
         images = [_require_pixels(sample) for sample in samples]
         predict_maps = getattr(self._model, "predict_maps", None)
         if predict_maps is not None:
@@ -91,7 +91,7 @@ def shared_map(text: str) -> SharedMap:
 
 @cache
 def _shared_map(text: str, changed_ns: int) -> SharedMap:
-    del changed_ns  # only a cache key: replaced weights make another model
+    del changed_ns  # part of the cache key, so that replaced weights give a new model
     return SharedMap(ImageModelAdapter(build(CLICK_MODEL_KIND, text)))
 
 

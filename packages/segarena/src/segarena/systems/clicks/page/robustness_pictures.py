@@ -82,7 +82,7 @@ def robustness_pictures(
 
 
 def _steady_targets(one: DatasetHardness) -> list[int]:
-    """Return the instances with at least half the IoU whose result depends least on the click."""
+    """Return the instances with a mean IoU of at least 0.5 whose result depends least on the click."""
     easiest_first = reversed(one.ranking[NUMBERED_TARGETS:])
     # A target that no segmenter finds has no deviation either, but that is not a sign of
     # robustness.
@@ -166,7 +166,7 @@ def _click_panes(
     run: Run,
     key: TargetKey,
 ) -> list[DialogueContent]:
-    """Return panes with first clicks: of real people, sampled from the model, and of base user and groups."""
+    """Return panes with the first clicks of real people, of the click model, and of base user and groups."""
     roles = user_roles(run)
     panes: list[DialogueContent] = []
     for user_kind, user in (("real", roles.real), ("sampled", roles.sampled)):
@@ -186,7 +186,7 @@ def _click_panes(
     crosses = [{"kind": "cross", "position": position} for position in base_positions]
     if dots or crosses:
         caption = count_text(len(dots), "click")
-        panes.append(click_pane("groups, base +", [*dots, *crosses], caption=caption))
+        panes.append(click_pane("groups; base user: +", [*dots, *crosses], caption=caption))
     return panes
 
 

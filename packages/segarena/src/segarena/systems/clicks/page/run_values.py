@@ -186,7 +186,7 @@ def first_click_positions(
 ) -> list[tuple[float, float]]:
     """Return the (row, column) of every first click of `user` on a target.
 
-    All repeats are included, also those of failed dialogues.
+    All repeats are included, even those of failed dialogues.
     """
     positions: list[tuple[float, float]] = []
     for dialogue in run.about(*key, user):

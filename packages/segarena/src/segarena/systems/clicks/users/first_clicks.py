@@ -128,8 +128,8 @@ class FirstClickLookup:
 class RealFirstClicks:
     """Replay people's first clicks, with one dialogue of one round per click.
 
-    A target without clicks in the table has no dialogue with this user; `counts` of the run gives
-    the number of dialogues.
+    A target without clicks in the table has no dialogue with this user; `counts` in run.json
+    gives the number of dialogues.
 
     Args:
         clicks: path of the clicks table.

@@ -1,4 +1,4 @@
-"""User that replays strokes drawn by people on photographs, followed by a simulated user that corrects."""
+"""User that replays people's strokes on photographs; a simulated user makes the later corrections."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ StrokesByTarget: TypeAlias = dict[tuple[str, str], dict[str, PersonStrokes]]
 class RecordedStrokes:
     """Replay recorded strokes, all in the first round, with one dialogue per person.
 
-    A target without strokes has no dialogue with this user; `counts` of the run gives the number of
-    dialogues.
+    A target without strokes has no dialogue with this user; `counts` in run.json gives the
+    number of dialogues.
 
     Args:
         path: a table (CSV or Parquet) with one row per point in drawing order and the columns
@@ -143,7 +143,7 @@ class RecordedStrokes:
 
 
 def _fits(drawing: PersonStrokes, shape: tuple[int, ...]) -> bool:
-    """Test whether all strokes lie in the photograph and whether their picture, if any, has its size."""
+    """Test whether all strokes lie in the photograph, and any stroke picture has the photograph's size."""
     try:
         for stroke in drawing.strokes:
             check_prompt(stroke, shape)

@@ -1,1 +1,1 @@
-"""TOSS."""
+"""The TOSS benchmark of one-shot segmentation."""

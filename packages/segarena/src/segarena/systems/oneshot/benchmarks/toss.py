@@ -72,7 +72,7 @@ def toss(
             the weights of the variant.
 
     Raises:
-        InvalidInput: the weights are neither a known word nor the right count of numbers.
+        InvalidInput: the weights are neither a known word nor the right number of values.
 
     Source: TOSS, section 4; `docs/toss.md` lists the differences between the paper and its scripts.
     """

@@ -163,7 +163,7 @@ def score(
         str, typer.Option(help="Weights of LCA: published, simplicity, or 4 numbers a,b,c,d.")
     ] = "published",
     order: Annotated[
-        str, typer.Option(help="Order of the partitions in 4 numbers: paper or script.")
+        str, typer.Option(help="Partition order of 4 numbers in --weights: paper or script.")
     ] = "paper",
     aggregate: Annotated[
         str, typer.Option(help="How to aggregate IoU: accumulate or per_pair.")
@@ -233,7 +233,7 @@ def recover(
     statistics: Annotated[Path, typer.Argument(help="The published statistics (test_stats.csv).")],
     tiers: Annotated[Path, typer.Option(help="Folder with the lists of query complexity.")],
     neighbours: Annotated[
-        int, typer.Option(min=1, help="Random seed of the mutual information estimate.")
+        int, typer.Option(min=1, help="Number of neighbours in the mutual information estimate.")
     ] = 3,
 ) -> None:
     """Recover the rule of the published partitions, and rank attributes by mutual information.

@@ -68,7 +68,7 @@ def spurious(
     kind: Annotated[
         list[str] | None,
         typer.Option(
-            help="normal, other-class, null-mask, no-image, other-class-null-mask; repeat for several. [default: all]"
+            help="normal, other-class, null-mask, no-image or other-class-null-mask; may be repeated. [default: all]"
         ),
     ] = None,
     limit: Annotated[
@@ -241,7 +241,7 @@ def sgtss(
     bar = ProgressBar("measure", Console(stderr=True), unit="images", workers=workers)
     with one_line_errors("stopped; run the same command again to continue"), bar:
         source = open_image_source(images)
-        build_saliency(saliency)  # an unknown one is refused before anything is measured
+        build_saliency(saliency)  # rejects an unknown saliency method before anything is measured
         classes_by_fold = read_folds(folds, {label for label, _ in source.items()})
         if not classes_by_fold:
             raise InvalidInput(
@@ -264,7 +264,7 @@ def sgtss(
             _write_names(out / f"fold{fold}.txt", table.filter(table["kept"])["image"].to_list())
             empty = table["share"].null_count()
             typer.echo(
-                f"fold {fold}: {int(table['kept'].sum())} of {table.height} training images stay"
+                f"fold {fold}: {int(table['kept'].sum())} of {table.height} training images are kept"
                 + (f", {empty} of them without anything salient" if empty else "")
             )
 

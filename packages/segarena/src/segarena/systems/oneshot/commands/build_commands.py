@@ -40,7 +40,7 @@ IMAGES_HELP = "Folder with images/ and masks/CLASS/, or a one-shot dataset: pasc
 SaliencyOption = Annotated[
     str,
     typer.Option(
-        help="boundary-contrast, spectral-residual, a folder of maps, or file.py:function."
+        help="Saliency: boundary-contrast, spectral-residual, a folder of maps, or file.py:function."
     ),
 ]
 
@@ -79,14 +79,14 @@ def build(
     looks: Annotated[
         str,
         typer.Option(
-            help="colour-texture, or file.py:function.",
+            help="Appearance measure: colour-texture, or file.py:function.",
             rich_help_panel=RARE,
         ),
     ] = "colour-texture",
     similar_per: Annotated[
         str,
         typer.Option(
-            help="Group of the mean similarity: fold or class.",
+            help="Group whose mean similarity separates L2 from L3: fold or class.",
             rich_help_panel=RARE,
         ),
     ] = "fold",
@@ -102,7 +102,7 @@ def build(
         int,
         typer.Option(
             min=1,
-            help="Pairs of each class and partition.",
+            help="Number of pairs for each class and partition.",
             rich_help_panel=RARE,
         ),
     ] = 100,
@@ -110,7 +110,7 @@ def build(
         int,
         typer.Option(
             min=1,
-            help="Pairs of each class and level.",
+            help="Number of pairs for each class and level.",
             rich_help_panel=RARE,
         ),
     ] = 20,
@@ -123,27 +123,28 @@ def build(
     keep: Annotated[
         Path | None,
         typer.Option(
-            help="File of classes that this tier always contains: an edited keep.txt.",
+            help="Classes that the Generalization tier always contains: an edited keep.txt.",
             rich_help_panel=RARE,
         ),
     ] = None,
     drop: Annotated[
         Path | None,
         typer.Option(
-            help="File of classes that it never contains: an edited drop.txt.",
+            help="Classes that the Generalization tier never contains: an edited drop.txt.",
             rich_help_panel=RARE,
         ),
     ] = None,
     name: Annotated[
         str | None, typer.Option(help="Name of the dataset. [default: name of the folder]")
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of all draws.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of all draws.")] = 0,
     workers: Workers = 0,
     share: ShareOption = False,
 ) -> None:
-    """Build tiers from images and masks. Needs no weights and no download.
+    """Build tiers from images and masks, without model weights or downloads.
 
-    A mask `masks/CLASS/NAME.png` shows all of the class in `images/NAME.jpg`. Two commands lead to a report:
+    A mask `masks/CLASS/NAME.png` contains all objects of the class in `images/NAME.jpg`. Two
+    commands lead to a report:
 
         segarena toss build photos --out tiers
 
@@ -198,7 +199,9 @@ def judge(
     tiers: Annotated[Path, typer.Argument(help="Output folder of `segarena toss build`.")],
     segmenter: Annotated[
         list[str],
-        typer.Option("--segmenter", "-s", help="As for `segarena run`; repeat to compare."),
+        typer.Option(
+            "--segmenter", "-s", help="Segmenter as for `segarena run`; repeat to compare several."
+        ),
     ],
     out: Annotated[
         Path | None,

@@ -130,7 +130,7 @@ def _mask_file(
 
 
 def _written(folder: Path, image: str) -> str:
-    """Return the name of an image as a folder writes it, without the ending."""
+    """Return the file name of an image in a folder, without its extension."""
     # File names of COCO 2014 contain the split; those of COCO 2017 are the id alone.
     prefix = f"COCO_{folder.name}_" if folder.name.endswith("2014") else ""
     return prefix + image.zfill(_DIGITS)

@@ -30,7 +30,7 @@ from segarena.systems.oneshot.pairs.toss_lists import read_pair_lists
 DEMO_FOLD_COUNT = 2
 _TESTED = tuple(SCENE_CLASSES)[:6]
 _PER_CELL = 3  # scenes of each class and partition
-_PAIRS = 2  # pairs about each of them
+_PAIRS = 2  # pairs for each of these scenes
 _PHOTOGRAPH = "photograph"
 # Nominal values on either side of the published thresholds: salient from 0.5, easy from 0.75.
 _SALIENCE = {True: 0.8, False: 0.3}

@@ -117,7 +117,7 @@ def _in_parts(
     label: str,
     image: str,
 ) -> Path:
-    """Return the path of a class's mask in the part that contains it; if none does, its path in the last part."""
+    """Return the mask's path in CANet's folder `train` or `val`; in `val` if neither contains it."""
     file = folder
     for part in _PARTS:
         file = safe_join(folder, f"{part}/{label}/{image}.png")

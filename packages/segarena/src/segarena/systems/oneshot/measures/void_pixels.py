@@ -12,7 +12,7 @@ from segarena.registry import metric
 
 @metric("void")
 class VoidPixelCounts:
-    """Numbers of pixels in the frame, of void pixels, and of predicted void pixels."""
+    """Metric that counts the pixels of the frame, the void pixels, and the predicted void pixels."""
 
     columns = ("frame_px", "void_px", "predicted_void_px")
     shown = ()

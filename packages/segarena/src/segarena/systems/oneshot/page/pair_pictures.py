@@ -88,7 +88,7 @@ def pair_title(dialogue: DialogueRecord) -> str:
     """Return class, tier and part of a pair, with a remark if the correct mask is empty."""
     part = _part_of(dialogue)
     is_negative = dialogue.attributes.get("level") in NEGATIVE_LEVELS
-    remark = "right: nothing" if is_negative else ""
+    remark = "correct mask: empty" if is_negative else ""
     words = (dialogue.label, part.tier, part.label, remark)
     return " · ".join(word for word in words if word)
 

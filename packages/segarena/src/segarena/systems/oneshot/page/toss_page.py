@@ -42,7 +42,7 @@ MAX_UNFOLDED_TINY = 12
 class TossPage(Page):
     """Report page with scores, tiers and bias; its gallery shows pairs of every part."""
 
-    draws_floors = False  # one round has no curve; controls stand in the tables
+    draws_floors = False  # a single round has no curve; controls appear in the tables
     leaves_out = frozenset({"hardest", "groups"})
     folded = frozenset({"classes", "folds", "parts-folds"})
     gallery_title = "Pairs"

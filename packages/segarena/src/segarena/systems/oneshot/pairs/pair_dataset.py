@@ -186,7 +186,7 @@ class PairDataset(ListedDataset[ImageSample]):
         return tuple(files)
 
     def assumptions(self, sample_ids: Sequence[str]) -> Sequence[str]:
-        """Describe what is assumed about masks of queries and supports without orientation."""
+        """State the assumed orientation of query and support masks that have no orientation tag."""
         shown: dict[tuple[str, str], None] = {}  # a dict drops repeated items and keeps their order
         columns = ("support_classes", "supports")
         for sample_id in sample_ids:

@@ -47,16 +47,15 @@ def draw_scene(
 
     Easy scenes have a large object, no noise and one distractor. Hard scenes have a small object,
     noise and three distractors, preferably with the object's shape or texture. In salient scenes
-    the object's colour contrasts with a grey background. In the others the background has the
-    object's colour, and the distractors
-    contrast with it.
+    the object's colour contrasts with a grey background. In other scenes the background has the
+    object's colour, and the distractors contrast with it.
     """
     class_number = list(SCENE_CLASSES).index(label)
     rng = np.random.default_rng([class_number, number, is_easy, is_salient])
     height, width = SCENE_SHAPE_PX
     _, _, class_colour = SCENE_CLASSES[label]
     colour = np.asarray(class_colour, dtype=np.float64)
-    # Every scene depends on the order of the random draws, so it must not change.
+    # Every scene depends on the order of the random draws, so this order must not change.
     if is_salient:
         ground = _GREY + float(rng.integers(-25, 26))
     else:

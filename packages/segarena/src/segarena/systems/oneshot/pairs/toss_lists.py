@@ -112,7 +112,7 @@ def read_toss_list(path: str | Path) -> pl.DataFrame:
     file = Path(path)
     if is_image_list(file):
         raise DatasetError(
-            f"{file}: this file lists images without pairs; pass it as pairs='{file.name}' to a dataset to sample pairs"
+            f"{file}: expected pairs, got a list of images; pass it as pairs='{file.name}' to a dataset to sample pairs"
         )
     rows = _read_fields(file)
     stem = list_stem(file)

@@ -246,7 +246,7 @@ def find_requested_target(sample: ImageSample, supports: Sequence[Support]) -> T
 
 
 def _unwrapped(dialogue: Dialogue) -> Dialogue:
-    """Replace the encodings of supports in a dialogue by those of the wrapped segmenter."""
+    """Return a dialogue whose supports have the encodings of the wrapped segmenter."""
 
     def unwrap(prompt: Prompt) -> Prompt:
         if isinstance(prompt, Support) and isinstance(prompt.encoded, LazyBlurredImage):

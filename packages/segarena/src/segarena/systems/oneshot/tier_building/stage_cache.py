@@ -164,7 +164,7 @@ def _build_image_measure(
 
 
 def _remove_outdated(ledger_file: Path, name: str) -> None:
-    """Delete ledgers of other parameters, and folders written by earlier versions."""
+    """Delete ledgers of a build with other parameters, and stage folders of earlier versions."""
     for other in ledger_file.parent.glob(f"{name}.*.jsonl"):
         if other != ledger_file:
             claims = claims_beside(other)

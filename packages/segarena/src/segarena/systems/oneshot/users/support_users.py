@@ -36,7 +36,7 @@ class SupportUser:
         supports = turn.sample.supports if isinstance(turn.sample, ImageSample) else {}
         if turn.target.id not in supports:
             raise InvalidInput(
-                f"sample {turn.sample.id} has no example for target {turn.target.id}; "
+                f"sample {turn.sample.id} has no supports for target {turn.target.id}; "
                 "expected a one-shot dataset, such as oneshot-demo or oneshot-folder"
             )
         return supports[turn.target.id]

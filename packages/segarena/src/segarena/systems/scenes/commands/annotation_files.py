@@ -74,8 +74,8 @@ def read_annotations(
 
 
 def write_demo_scenes(
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder to fill.")] = Path("amodal-demo"),
-    images: Annotated[int, typer.Option(min=1, help="How many scenes.")] = 6,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Output folder.")] = Path("amodal-demo"),
+    images: Annotated[int, typer.Option(min=1, help="Number of scenes.")] = 6,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the scenes.")] = 0,
 ) -> None:
     """Write generated scenes with known ground truth, and simulated drawings by five annotators.
@@ -100,7 +100,8 @@ def convert_annotations(
     to: Annotated[
         str,
         typer.Option(
-            "--to", help="coco-amodal, coco, coco-modal, png-16, png-palette, rle, labelme or csv."
+            "--to",
+            help="Output format: coco-amodal, coco, coco-modal, png-16, png-palette, rle, labelme or csv.",
         ),
     ] = "coco-amodal",
     file_format: FromOption = None,
@@ -143,7 +144,7 @@ def reduce_annotations(
         str,
         typer.Option(
             "--to",
-            help="modal, edges, hidden-edges, figure-ground, semantic, shared-edges or boxes.",
+            help="Reduction: modal, edges, hidden-edges, figure-ground, semantic, shared-edges or boxes.",
         ),
     ] = "modal",
     file_format: FromOption = None,
@@ -174,11 +175,11 @@ def check_annotations(
         bool,
         typer.Option(
             "--repair",
-            help="Repair what has a single possible repair, in memory, before the check.",
+            help="Repair defects that have an unambiguous repair, in memory, before the check.",
         ),
     ] = False,
     everything: Annotated[
-        bool, typer.Option("--all", help="Show every finding, not the first 40.")
+        bool, typer.Option("--all", help="Show all findings instead of the first 40.")
     ] = False,
 ) -> None:
     """Find defects of each annotation, on its own and in comparison with others of the same image.
@@ -208,7 +209,7 @@ def write_review_page(
     most: Annotated[
         int,
         typer.Option(
-            min=1, help="Maximum number of annotations, those with the most errors first."
+            min=1, help="Maximum number of annotations; those with the most errors come first."
         ),
     ] = 200,
 ) -> None:

@@ -50,7 +50,7 @@ HumansArgument = Annotated[
     Path,
     typer.Argument(
         metavar="PATH",
-        help="Human segmentations (a folder as of BSDS500), or a file or folder of amodal scenes.",
+        help="Human segmentations (a folder like that of BSDS500), or a file or folder of amodal scenes.",
     ),
 ]
 SplitOption = Annotated[
@@ -59,7 +59,9 @@ SplitOption = Annotated[
 OutOption = Annotated[
     Path | None,
     typer.Option(
-        "--out", "-o", help="Folder for results, page and pictures; one line per finished image."
+        "--out",
+        "-o",
+        help="Folder for results, page and pictures; an interrupted call resumes from it.",
     ),
 ]
 LimitOption = Annotated[int | None, typer.Option(min=1, help="Use only the first N images.")]
@@ -166,12 +168,14 @@ def report_edges(
     split: SplitOption = None,
     regions: Annotated[
         bool,
-        typer.Option("--regions", help="Also covering, Rand index and variation of information."),
+        typer.Option(
+            "--regions", help="Also measure covering, Rand index and variation of information."
+        ),
     ] = False,
     thresholds: Annotated[
         int,
         typer.Option(
-            min=1, help="Number of thresholds of soft maps; segmentations have their own."
+            min=1, help="Number of thresholds for soft maps; files of segmentations have their own."
         ),
     ] = 99,
     tolerance: Annotated[
@@ -252,7 +256,12 @@ def report_quality(
         list[Path], typer.Argument(metavar="SEGMENTS...", help="COCO results files (JSON).")
     ],
     truth: Annotated[
-        Path, typer.Option("--truth", "-t", help="Amodal scenes; the first annotation of an image.")
+        Path,
+        typer.Option(
+            "--truth",
+            "-t",
+            help="Amodal scenes; only the first annotation of each image counts.",
+        ),
     ],
     against: Annotated[
         str, typer.Option(help="Masks of the ground truth to match: amodal or visible.")
@@ -270,7 +279,7 @@ def report_quality(
         bool,
         typer.Option(
             "--published",
-            help="Follow the published code: occlusion from the file, exactly .25 counted twice, -1 without regions.",
+            help="Follow the published code: occlusion from the file, .25 in two ranges, -1 without regions.",
         ),
     ] = False,
 ) -> None:

@@ -95,7 +95,7 @@ def as_soft(
         InvalidMask: the map has the wrong shape or dtype, NaN, or values outside 0..1.
     """
     if soft.shape == double_shape(shape):
-        soft = soft[2::2, 2::2]  # as published: the places south-east of each pixel
+        soft = soft[2::2, 2::2]  # the positions south-east of each pixel, as published
     if soft.shape != shape:
         raise InvalidMask(
             f"{name}: expected the image's size {shape}, or for an ultrametric map {double_shape(shape)}; "

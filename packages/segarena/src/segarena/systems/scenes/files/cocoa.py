@@ -59,7 +59,7 @@ def read_cocoa(path: Path, *, photographs: Path | None = None) -> SceneSet:
 
     The file may also contain a single annotation or a list of annotations without image records. In
     this case the size of an image comes from its masks, or else from its photograph, which is
-    searched in `photographs` and next to the file.
+    searched for in `photographs` and next to the file.
 
     Raises the errors of `read_json`, `check_record`, `parse_mask_size` and `read_size`.
     """
@@ -230,7 +230,7 @@ class _AnnotationReader:
         if len(usable) < parts:
             self._tell(
                 "pairs",
-                f"expected a depth constraint like '1-2,1-3' of orders that are there, got {stated!r}",
+                f"expected a depth constraint like '1-2,1-3' with orders that regions have, got {stated!r}",
             )
         return tuple(usable)
 

@@ -61,7 +61,7 @@ def read_cvat(path: Path) -> SceneSet:
         image_id = re.sub(r"\.[^./\\]*$", "", name) or parse_text(element.get("id"))
         if times[element.get("name")] > 1 and element.get(
             "subset"
-        ):  # a project keeps names apart by their subset
+        ):  # in a project, the subset distinguishes images with the same name
             image_id = f"{parse_text(element.get('subset'))}/{image_id}"
         try:
             image = ImageRecord(id=image_id, shape=parse_size(element.attrib), file_name=name)

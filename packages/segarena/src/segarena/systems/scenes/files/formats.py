@@ -326,7 +326,7 @@ def _format_of(path: Path) -> str:
         return "ann"
     if "annotations" not in top:
         raise _OtherJson(
-            f"{path}: expected annotations of {', '.join(READABLE)}; got other JSON, name the format"
+            f"{path}: expected annotations of {', '.join(READABLE)}; got other JSON; name the format"
         )
     if any("regions" in record for record in parse_records(top["annotations"])):
         return "coco-amodal"

@@ -42,7 +42,7 @@ _SOFT_NAMES = ("ucm2", "ucm", "E", "edges", "map")
 
 
 Detection: TypeAlias = NDArray[Any] | list[NDArray[Any]]
-"""A soft map, or the segmentations of one image with one per threshold."""
+"""A soft map of an image, or its segmentations, one per threshold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

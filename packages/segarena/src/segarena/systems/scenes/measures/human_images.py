@@ -25,8 +25,8 @@ from segarena.systems.scenes.measures.drawings import Drawing, drawing_of_labels
 from segarena.systems.scenes.model.scene import Scene
 
 HUMAN_LAYOUT = (
-    "PATH/human/SPLIT/ID.npz or PATH/groundTruth/SPLIT/ID.mat (human segmentations, also straight in PATH), or files "
-    "of amodal scenes"
+    "PATH/human/SPLIT/ID.npz or PATH/groundTruth/SPLIT/ID.mat (human segmentations), such files "
+    "directly in PATH, or files of amodal scenes"
 )
 
 

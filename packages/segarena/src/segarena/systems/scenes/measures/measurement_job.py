@@ -41,7 +41,7 @@ class MeasurementJob:
 
     @classmethod
     def of_statistics(cls, estimator: str = "centres") -> MeasurementJob:
-        """Return the job for statistics, whose results contain `annotations` with one record each.
+        """Return the job for statistics; each result has a list `annotations` with one record per annotation.
 
         Raises:
             InvalidInput: the estimator is unknown.

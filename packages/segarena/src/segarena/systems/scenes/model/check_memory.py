@@ -15,7 +15,7 @@ class CheckMemory:
     """Results for outlines and pairs of outlines of one picture, kept from one check to the next.
 
     Keys contain everything that a result depends on, so a result is never stale: an edited region
-    has a different outline and thus different keys, and so have its pairs with its neighbours.
+    has a different outline and thus different keys, and so do its pairs with its neighbours.
     Results that a check does not use are forgotten at its end, so the memory never holds more than
     one scene. Not thread-safe.
     """

@@ -119,8 +119,8 @@ def region_boxes(scene: Scene, rasters: Rasters) -> list[RegionBoxes]:
 def _edge_sides(owner: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Return the two frontmost labels in each pixel's 2 x 2 block (itself, east, south, south-east); 0 for none.
 
-    Edges are where a block contains two labels. As for the edges, blocks in the last row and column
-    are cropped.
+    A block that contains two labels lies on an edge. Blocks in the last row and column are cropped, as
+    in `visible_edges`.
     """
     farthest = np.iinfo(np.int32).max
     ranked = np.where(owner == 0, farthest, owner)

@@ -51,8 +51,8 @@ class SupportPicture:
 def support_picture(drawings: Sequence[Drawing], which: int = 0) -> SupportPicture:
     """Colour the regions of one annotator by their mean IoU with those of the others, from dark (0) to bright (1).
 
-    Visible edges are blue. Outlines inside regions in front are red. Pixels without a region are
-    white.
+    Visible edges are blue, and edges hidden by regions in front are red. Pixels without a region
+    are white.
     """
     drawing = drawings[which]
     support = region_support(drawings, which)

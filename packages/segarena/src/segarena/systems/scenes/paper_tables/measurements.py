@@ -53,7 +53,7 @@ def measure_shapes(request: MeasurementRequest) -> Measurements:
 def measure_humans(request: MeasurementRequest) -> Measurements:
     """Measure precision, recall and F of each annotator against all others (Table 3).
 
-    Raises as `measure_shapes`.
+    For errors see `measure_shapes`.
     """
     found: dict[CellKey, Measurement] = {}
     job = MeasurementJob.of_agreement(with_regions=False)

@@ -149,7 +149,7 @@ class VideoDataset(ListedDataset[VideoSample]):
         super().__init__(name, files, asdict(objects))
 
     def assumptions(self, sample_ids: Sequence[str]) -> Sequence[str]:
-        """Describe what is assumed about masks without an orientation tag, by first frames."""
+        """State the assumed orientation of masks without an orientation tag, judged by the first frames."""
         pictures: list[MaskedPhotograph] = []
         for sample_id in sample_ids:
             video = self._videos[sample_id]

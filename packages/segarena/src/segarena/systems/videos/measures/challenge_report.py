@@ -117,7 +117,7 @@ def report_table(
 
 
 def sample_scores(report: pl.DataFrame, metric: str = "j_and_f") -> list[SampleScore]:
-    """Return the score of each sample of a report, in its order, by one of `METRICS`.
+    """Return the score of each sample by one of `METRICS`, in the order of the report.
 
     Raises:
         InvalidInput: unknown metric.

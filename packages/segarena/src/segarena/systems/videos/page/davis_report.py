@@ -89,7 +89,7 @@ class DavisPage(Page):
         }
 
     def terminal(self) -> list[RenderableType]:
-        """Return the challenge's values, and their caption, because the summary below has other means."""
+        """Return the challenge's values with a caption, because the summary below contains different means."""
         if not self.timed:
             return []
         sheet = challenge_sheet(self.timed)

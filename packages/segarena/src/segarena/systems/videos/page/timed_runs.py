@@ -176,7 +176,7 @@ def timed_runs(runs: Sequence[Run]) -> list[TimedRun]:
 
 
 def _rounds(dialogues: Sequence[DialogueRecord]) -> pl.DataFrame:
-    """Return the rounds of dialogues by `_KEYS`; a dialogue without rounds counts as one."""
+    """Return one row per round with the columns `_KEYS`; a dialogue without rounds gets one row."""
     rows: list[tuple[str, str, int, int]] = []
     for dialogue in dialogues:
         sample, target, _, repeat = dialogue.key

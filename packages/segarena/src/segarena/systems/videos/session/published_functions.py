@@ -119,7 +119,7 @@ class InteractiveScribblesRobot:
 
     @classmethod
     def drawing_by(cls, settings: RobotSettings) -> Self:
-        """Return a robot with these `settings`, whose lines may be checked ones, as in a careful session."""
+        """Return a robot with these `settings`; in mode "checked", it draws as in a careful session."""
         robot = cls()
         robot._settings = settings
         return robot

@@ -195,10 +195,10 @@ class ServerConnector:
         seconds: float,
         candidates: Sequence[int] | None,
     ) -> bool:
-        """See `Connector`; when this returns, the server has the prediction, and the next scribbles are here.
+        """See `Connector`; when this returns, the server has the prediction and has sent the next scribbles.
 
         Raises:
-            RemoteError: as `ask`.
+            RemoteError: see `ask`.
         """
         session, _ = self._open()
         frames = None if candidates is None else tuple(candidates)
@@ -280,7 +280,7 @@ class ServerConnector:
         return sample
 
     def _called(self, sample: VideoSample) -> str:
-        """Return the name of a sequence: that of the local copy, or otherwise its key on the server."""
+        """Return the name of a sequence: that of the local copy, or else its key on the server."""
         if sample.id not in self._names:
             own_name = None
             if self._images is not None:

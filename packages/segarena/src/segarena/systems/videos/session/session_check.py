@@ -80,7 +80,7 @@ def _table_rows(folder: RunFolder, session_id: str) -> set[str]:
     table = report_table(folder.parts(), folder.timings(), session_id)
     text = io.StringIO()
     # Formatted as text, because the report is text: equal numbers may be written differently, which
-    # counts.
+    # counts as a difference.
     writer = csv.writer(text, lineterminator="\n")
     writer.writerows(table.rows())
     return set(text.getvalue().splitlines())

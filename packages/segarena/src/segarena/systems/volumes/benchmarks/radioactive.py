@@ -62,7 +62,7 @@ def radioactive(
     noises = (edge_noise_px,) if isinstance(edge_noise_px, int) else tuple(edge_noise_px)
     if not (schemes and refinements and keeping and noises):
         raise InvalidInput(
-            "prompts: expected at least one scheme, such as '3b-inter', and one value of each other option"
+            "prompts: expected at least one scheme, such as '3b-inter', and at least one value of every other option"
         )
     if not rounds:
         has_corrections = set(refinements) != {"none"}

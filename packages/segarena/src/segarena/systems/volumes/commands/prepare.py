@@ -57,7 +57,7 @@ def prepare(
         bool, typer.Option("--list", help="Show the ten datasets and what each of them needs.")
     ] = False,
 ) -> None:
-    """Prepare a radiology dataset of RadioActive: download, unpack, convert, count. Skipped cases are listed.
+    """Prepare a radiology dataset of RadioActive: download, unpack and convert it, and list skipped cases.
 
         segarena data prepare
 

@@ -42,7 +42,7 @@ class NiftiFolder(ListedDataset[VolumeSample]):
     class. A `dataset.json` in `path` gives the class names, the label of ignored voxels ("ignore"),
     the modality, and whether label values identify instances; options override it. Without class
     names there, they come from a label table in `path`: one of ITK-SNAP (`*.label`) or 3D Slicer
-    (`*.ctbl`). Without any names, a class is called by its label value.
+    (`*.ctbl`). Without any names, a class is named after its label value.
 
     Args:
         path: the folder of the dataset.

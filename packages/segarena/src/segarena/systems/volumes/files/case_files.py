@@ -272,7 +272,7 @@ def _find_owner(
     pattern: str,
     known_cases: frozenset[str],
 ) -> tuple[str, str] | None:
-    """Return the case of a label file and its class ("" for all classes); creates the case if it is new."""
+    """Return the case of a label file and its class, "" for all classes; None if no pattern matches."""
     case = _match_case(key, pattern)
     if case in known_cases:
         return case, ""

@@ -94,7 +94,8 @@ class TargetRules:
         Masks have the shape of the volume but use memory only where they are not empty. If several
         groups have targets with the same id, the second one is called `id#2`. With
         `labels="components"`, the components of class `liver` are called `liver/1`, `liver/2`, ...
-        in the order of their first voxels; components that are too small use up a number too.
+        in the order of their first voxels; the numbers of components that are too small stay
+        unused.
         """
         ignore = self._ignore_mask(case)
         voxel_mm3 = math.prod(spacing_mm)
@@ -153,7 +154,7 @@ class TargetRules:
             yield _Candidate(name, label, window, mask)
 
     def _instance_label(self, group: LabelGroup, number: int) -> str:
-        """Return an instance's class: of its file, its name there, its class in the options, or the only class."""
+        """Return an instance's class: its file's, its name in the file, its class in the options, or the only class."""
         own_name = group.name or group.names.get(number)
         if own_name:
             return own_name

@@ -42,7 +42,7 @@ class VolumeHeader:
     is_scaled: bool = False
     # False if a NIfTI file has neither sform nor qform, so that its orientation is a guess.
     is_placed: bool = True
-    data: Path | None = None  # the file that holds the numbers, where it is another one
+    data: Path | None = None  # the file that contains the voxel values, if it is a separate file
 
     @property
     def voxels(self) -> int:

@@ -135,7 +135,7 @@ def rounds_figures(
 ) -> list[Figure]:
     """Return Dice over rounds: one chart per user with several segmenters, otherwise one per initial scheme.
 
-    Nothing without corrections.
+    Without corrections, the list is empty.
     """
     participants = [pair for pair in list_participants(runs) if has_corrections(runs, *pair)]
     points: dict[tuple[str, str], list[EffortPoint]] = {}

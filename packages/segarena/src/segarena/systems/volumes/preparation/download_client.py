@@ -47,7 +47,7 @@ class DownloadClient:
     attempts: int = 5  # attempts for each file before it counts as failed
     wait_s: float = 2.0  # before the second attempt; doubled before each further one
     timeout_s: float = 60.0  # without an answer
-    most_bytes: int = 60 * 10**9  # refuse a larger file
+    most_bytes: int = 60 * 10**9  # limit above which a file is rejected
     # Callback with the name, the bytes so far, and the total bytes if known.
     on_progress: Callable[[str, int, int | None], None] | None = None
     sleep: Callable[[float], None] = time.sleep
@@ -203,7 +203,7 @@ class _TransientError(Exception):
 
 
 class _UnusablePartError(_TransientError):
-    """The partial file on disk cannot be resumed; the next attempt starts from the first byte."""
+    """Raised if the partial file on disk cannot be resumed; the next attempt starts from the first byte."""
 
 
 def _chunks(response: httpx2.Response, *, most_bytes: int) -> Iterator[bytes]:

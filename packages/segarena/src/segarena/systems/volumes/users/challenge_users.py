@@ -91,7 +91,7 @@ class CvprUser:
 
 @user("autopet")
 class AutopetUser:
-    """Pairs of clicks that ignore the predictions (autoPET IV), or scribbles on errors (autoPET V).
+    """Give pairs of clicks that ignore the predictions (autoPET IV), or scribbles on errors (autoPET V).
 
     Source: autoPET IV and V, as described on their pages. Neither the challenge's click files nor
     its own scribble generator is used. The challenge's first step without any prompt is not

@@ -11,7 +11,7 @@ from segarena.terminal.sheet_output import show_sheet
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.challenges.evaluator import Evaluator
 from segarena_server.challenges.prompt_attacks import measure_prompt_attacks
-from segarena_server.commands.organiser_sheets import attacked
+from segarena_server.commands.organiser_sheets import attack_sheet
 
 
 def main() -> None:
@@ -29,7 +29,7 @@ def main() -> None:
         phases=(Phase(name="test", seed=1),),
     )
     samples = Evaluator(challenge).samples("test")[: options.samples]
-    show_sheet(attacked(measure_prompt_attacks(challenge, "test", samples)))
+    show_sheet(attack_sheet(measure_prompt_attacks(challenge, "test", samples)))
 
 
 if __name__ == "__main__":

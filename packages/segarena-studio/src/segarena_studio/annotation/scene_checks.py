@@ -22,7 +22,7 @@ from segarena_studio.annotation.scene_document import Document, document_to_scen
 from segarena_studio.orm_models import Picture
 
 _OTHER_RULE = (
-    "as the editor counts, but exports are counted by COCO's rule: draw it a little larger"
+    "but exports use COCO's rule: draw the region a little larger"
 )
 
 
@@ -97,7 +97,7 @@ def _with_editor_count(scene: Scene, defect: Defect) -> Defect:
     count = fill_polygons(scene.polygons(region), scene.shape, rule="pixel-centre").mask.sum()
     if count < QualityLimits().least_area_px:
         return defect
-    message = f"{defect.message}; {count} by the centres of pixels, {_OTHER_RULE}"
+    message = f"{defect.message}; the editor counts {count}, by the centres of pixels, {_OTHER_RULE}"
     return replace(defect, message=message)
 
 

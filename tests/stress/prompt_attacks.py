@@ -1,6 +1,6 @@
 """Measure what image-blind attackers learn: python tests/stress/prompt_attacks.py [DATASET] [--samples 2].
 
-The same table is on the page of a rehearsal and at the end of `segarena challenge rehearse`.
+The page of a rehearsal shows the same table, and `segarena challenge rehearse` prints it at its end.
 """
 
 from __future__ import annotations

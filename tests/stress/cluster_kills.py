@@ -99,7 +99,7 @@ def kill_driver(_: Cluster, driver: subprocess.Popen[bytes]) -> bool:
 def go(
     cluster: Cluster, folder: Path, kills: int, kill: Callable[..., bool]
 ) -> tuple[int, list[Path]]:
-    """Run and kill `kills` times, and restart runs that were ended; return the number of kills and the finished runs."""
+    """Run and kill `kills` times, and restart runs that were ended; return the number of kills and the runs."""
     done, runs = 0, [folder / "0"]
     words = [*RUN.split(), "-w", "2", "--executor", "ray", "--address", cluster.address, "-o"]
     driver = segarena(*words, str(runs[-1]))

@@ -208,8 +208,8 @@ def absurd_in(data: Path, longest_s: float) -> list[str]:
 def unsure_in(data: Path, longest_s: float) -> tuple[int, set[str]]:
     """Return the number of charges marked as unsure, and the runs with an impossible one.
 
-    A server can be killed between sending a reply and storing when it did. Then only the time of day is left: if the clock
-    is set before the next answer arrives, an hour is charged, and the charge is marked.
+    A server can be killed between sending a reply and storing when it did. Then only the time of day is left: if the
+    clock is set before the next answer arrives, an hour is charged, and the charge is marked.
     """
     unsure = [turn for turn in rows_of(data, Turn) if not turn.is_sure]
     return len(unsure), {turn.run_id for turn in unsure if turn.charged_s > longest_s}

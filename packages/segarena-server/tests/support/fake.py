@@ -30,8 +30,8 @@ class Arena:
 
     Attributes:
         requests: "METHOD path" of all received requests.
-        faults: responses to the next requests, one each: a status, (status, JSON, headers), "cut" to close the connection
-            before the response, "deaf" to close it after the turn is accepted.
+        faults: responses to the next requests, one each: a status, (status, JSON, headers), "cut" to close the
+            connection before the response, "deaf" to close it after the turn is accepted.
         headers: headers of every response.
     """
 

@@ -18,8 +18,8 @@ from segarena_studio.studies.description import Study
 from segarena_studio.studies.display_modes import (
     encode_jpeg,
     resample_to_square_pixels,
-    shrink,
     rotate_180,
+    shrink,
 )
 from segarena_studio.studies.easy_items import generate_easy_items
 from segarena_studio.studies.hidden_datasets import HiddenDataset, check_samples

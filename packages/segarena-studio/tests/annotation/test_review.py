@@ -144,8 +144,7 @@ def test_a_region_that_is_large_enough_for_the_editor_alone_is_told_so(site, tas
         messages[name] = fault.message
     assert (
         "got 576; regions this small are not annotated; the editor counts 600, by the centres of "
-        "pixels"
-        in messages["one"]
+        "pixels" in messages["one"]
     )
     assert "centres" not in messages["both"]
 

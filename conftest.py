@@ -27,14 +27,13 @@ from segarena.records.configuration import parse_configuration
 from segarena.records.row_types import MaskRow, RoundRecord, Timing
 from segarena.roles import Benchmark, Statistic
 
-# What a property says does not depend on how busy the machine is. Examples are drawn anew in each run of the suite, so
-# that few of them are enough here; `make stress` draws many.
-# The suite asks the same each time, so that red means a change; `make stress` asks anew.
+# No deadline, because a busy machine must not fail a property test. The suite draws the same few examples in each run,
+# so that a failure means a change; `make stress` draws many new ones.
 settings.register_profile("brief", deadline=None, max_examples=25, derandomize=True)
 settings.register_profile("thorough", deadline=None, max_examples=500)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "brief"))
 
-# Whoever starts the tests in the background has them ignore these, and with them each command that they start.
+# A shell lets background jobs ignore these signals, and so would all commands that the tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
@@ -51,9 +50,9 @@ QUIET = "--disable-quic --no-first-run --disable-background-networking --disable
 
 
 def pytest_collection_modifyitems(items):
-    """Mark what needs a browser: `pytest -m browser` runs it alone.
+    """Mark tests that need a browser, so that `pytest -m browser` runs only these.
 
-    Pages and mails depend little on the database: on PostgreSQL they are tested by `make test-long`.
+    Pages and mails depend little on the database, so only `make test-long` tests them on PostgreSQL.
     """
     for item in items:
         is_page = "/pages/" in item.nodeid or "/mail/" in item.nodeid
@@ -65,14 +64,14 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_collection_finish():
-    """Spare the garbage collector the tests and modules, which stay until the end, and most of its rounds."""
+    """Exclude all objects created so far from garbage collection, and run it less often, to save time."""
     gc.freeze()
     gc.set_threshold(100_000, 20, 50)
 
 
 @pytest.fixture(autouse=True, scope="session")
 def own_cache(tmp_path_factory):
-    """Keep the hashes that are remembered between runs out of the cache of whoever tests."""
+    """Keep the hashes that are cached between runs out of the cache of the person who runs the tests."""
     before = os.environ.get("XDG_CACHE_HOME")
     os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
     yield
@@ -81,7 +80,7 @@ def own_cache(tmp_path_factory):
 
 @pytest.fixture(autouse=True, scope="session")
 def disks_are_not_waited_for():
-    """Let no write wait for the disk: what a power cut leaves is tested nowhere, and a small run waits 40 times."""
+    """Disable fsync: no test depends on the state after a power failure, and a small run syncs 40 times."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda _: None)
         yield
@@ -89,7 +88,7 @@ def disks_are_not_waited_for():
 
 @pytest.fixture(autouse=True, scope="session")
 def commands_are_built_once():
-    """Let CliRunner build the tree of all commands once: it takes longer than most of them, and none changes it."""
+    """Build the command tree for CliRunner only once: it takes longer than most commands, and none changes it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("typer.testing._get_command", cache(get_command))
         yield
@@ -97,7 +96,7 @@ def commands_are_built_once():
 
 @pytest.fixture(autouse=True, scope="session")
 def certificates_are_read_once():
-    """Let HTTP clients share what they trust: reading it takes longer than requests to this machine."""
+    """Let HTTP clients share the trusted certificates: reading them takes longer than a local request."""
     try:
         import httpcore2
     except ImportError:  # A contributor to the core may have no HTTP client.
@@ -110,7 +109,7 @@ def certificates_are_read_once():
 
 @pytest.fixture(scope="module")
 def browser():
-    """Start Chromium once for the tests of a file; not for all, as an event loop runs in this thread meanwhile."""
+    """Start Chromium once per test file; not once for all, because it keeps an event loop running in this thread."""
     if CHROMIUM is None:
         pytest.skip("no Chromium on this machine; make browser installs Debian's")
     sync_playwright = pytest.importorskip("playwright.sync_api").sync_playwright
@@ -124,7 +123,7 @@ def browser():
 
 @pytest.fixture
 def open_page(browser):
-    """Open an address in a browser of its own, light or dark; what the page complains of fails the test at its end."""
+    """Open an address in a new browser context, light or dark; errors of the page fail the test at its end."""
     contexts, complaints = [], []
 
     def opened(address, *, width=1400, height=900, scheme="light", **options):
@@ -170,7 +169,7 @@ MEASURED_IN_FONT = """async ([name, data]) => {
 
 
 def make_font(name, width):
-    """Return a TrueType font in base64 whose printable letters are all boxes of this width, in em."""
+    """Return a base64-encoded TrueType font whose printable letters are boxes of this width, in em."""
     units = 1000
     pen = TTGlyphPen(None)
     right = round(units * width) - 60
@@ -201,13 +200,13 @@ def make_font(name, width):
 
 @pytest.fixture(scope="session")
 def test_fonts():
-    """Fonts by name that no machine has: what a page does must not depend on those that are installed."""
+    """Return artificial fonts by name: the layout of a page must not depend on the installed fonts."""
     return {name: make_font(name, width) for name, width in FONT_WIDTHS.items()}
 
 
 @pytest.fixture
 def page_widths(test_fonts):
-    """Return a function that says how wide a page is, in px, in the machine's font, a wide one and a narrow one."""
+    """Return a function that measures the width of a page in px, in the machine's font, a wide and a narrow one."""
 
     def measure(page):
         page.on(
@@ -223,11 +222,11 @@ def page_widths(test_fonts):
 
 @pytest.fixture
 def barriers():
-    """Return what axe-core finds on a page: for each rule broken its name and the elements, as they are written."""
+    """Return the rules that axe-core finds broken on a page, each with its name and the HTML of the elements."""
     axe_of = pytest.importorskip("axe_playwright_python.sync_playwright").Axe
 
     def found(page):
-        # It is half a megabyte, and stays on the page.
+        # The script has half a megabyte, and stays on the page.
         is_there = page.evaluate("typeof axe === 'object'")
         axe = axe_of(axe_script="0") if is_there else axe_of()
         broken = axe.run(page).response["violations"]
@@ -238,13 +237,13 @@ def barriers():
 
 @pytest.fixture
 def rng():
-    """A random generator of the test's own: what it draws does not depend on which tests ran before."""
+    """Return a random generator for one test, so that its numbers do not depend on which tests ran before."""
     return np.random.default_rng(0)
 
 
 @pytest.fixture
 def plugin():
-    """Return the text that names a class of the misbehaving plug-ins, with options."""
+    """Return a function that gives the specification of a misbehaving plug-in class, with options."""
 
     def name(class_name, **options):
         inner = ", ".join(f"{key}={value!r}" for key, value in options.items())
@@ -319,7 +318,7 @@ SUMMARY = (
 def dialogue(
     sample, target, user, values, *, repeat=0, failure=None, label="disc", attributes=None
 ):
-    """One dialogue: the IoU after each round, and why it failed after them, if it did."""
+    """Return a dialogue with the IoU after each round, and optionally a failure after them."""
     attributes = {"size": "small"} if attributes is None else attributes
     return {
         "key": {"sample": sample, "target": target, "user": user, "repeat": repeat},
@@ -351,7 +350,7 @@ def ramps(users=("centre", "edge"), *, samples=4, targets=2, rounds=4, lift=0.0,
 
 @pytest.fixture
 def segarena(tmp_path, monkeypatch):
-    """Call the command with arguments; the answer has `exit_code`, `stdout` and `stderr`."""
+    """Return a function that runs a command; its result has `exit_code`, `stdout` and `stderr`."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setenv("TERM", "dumb")
@@ -360,7 +359,7 @@ def segarena(tmp_path, monkeypatch):
 
 @pytest.fixture
 def refused(segarena):
-    """Call the command with arguments it must refuse; return its one line."""
+    """Return a function that runs a command, checks that it fails, and returns its one-line message."""
 
     def call(*arguments):
         answer = segarena(*arguments)

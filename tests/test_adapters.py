@@ -1,4 +1,4 @@
-"""The adapters in adapters/: what they need to be, without the repositories that they belong to."""
+"""The adapters in adapters/, tested without the repositories that they belong to."""
 
 import ast
 import importlib.util
@@ -22,7 +22,7 @@ NAMES = sorted(path.parent.name for path in ADAPTERS.glob("*/adapter.py"))
 
 
 def load(path):
-    """Import a file that is no part of a package."""
+    """Import a file that is not part of a package."""
     spec = importlib.util.spec_from_file_location(
         f"of_{path.parent.name}_{path.stem}".replace("-", "_"), path
     )
@@ -88,7 +88,7 @@ def test_pages_say_what_the_facts_say():
 
 
 def model_without_network(name, monkeypatch, **fields):
-    """Return the model of an adapter as far as its preprocessing needs it."""
+    """Return the model of an adapter, complete enough for its preprocessing."""
     pytest.importorskip("torch")
     monkeypatch.setitem(sys.modules, "segarena_worker", segarena.worker)
     model_type = load(ADAPTERS / name / "adapter.py").Model
@@ -140,7 +140,7 @@ def test_images_of_fbrs_are_normalized_as_in_its_evaluation(photograph, monkeypa
 
 
 class PublishedClicks:
-    """Stands for the published modules of clicks, and for a predictor that keeps the positions."""
+    """Replaces the published click modules and a predictor that records the positions."""
 
     def __init__(self, is_positive=None, coords=None, init_clicks=()):
         self.is_positive, self.coords, self.clicks = is_positive, coords, init_clicks
@@ -296,7 +296,7 @@ def test_segvol_sees_the_body_alone_and_answers_where_the_sample_is(affine, rng,
         assert tuple(click.position) == tuple(box.start) == tuple(box.stop - 1)
         marked = np.zeros(volume.shape[2:], np.bool_)
         marked[tuple(click.position)] = True
-        # Equal values of the same place show that volume and prompt are turned alike.
+        # Equal values at the same position show that volume and prompt are rotated in the same way.
         high = np.percentile(voxels[voxels > voxels.mean()], 99.95)
         expected = (voxels[place] - low) / (high - low)
         assert float(volume[0, 0][tuple(click.position)]) == pytest.approx(expected, abs=1e-5)

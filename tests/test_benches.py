@@ -1,4 +1,4 @@
-"""Benches that measure what the suite cannot: that they still fit the package is checked here."""
+"""Benches measure what the test suite cannot; these tests check that they still run with the package."""
 
 import sys
 from pathlib import Path
@@ -10,7 +10,7 @@ BENCHES = Path(__file__).parent.parent / "benches"
 
 @pytest.fixture
 def benches(monkeypatch):
-    """Let benches be imported as they import each other."""
+    """Make benches importable in the way in which they import each other."""
     monkeypatch.syspath_prepend(str(BENCHES))
     known = set(sys.modules)
     yield

@@ -1,4 +1,4 @@
-"""What the documentation says is there, is there; and what is there, the documentation says."""
+"""The documentation and the code agree: what the documentation names exists, and what exists is documented."""
 
 import csv
 import importlib.util
@@ -67,7 +67,7 @@ def anchors(path):
 
 
 def options_of_benchmark(command, arguments):
-    """Return the options that `run` and `plan` have beside their own when a benchmark is named."""
+    """Return the additional options of `run` and `plan` when a benchmark is named."""
     benchmark = (
         plugins_by_name("benchmark").get(arguments[1]) if command in ("run", "plan") else None
     )
@@ -156,7 +156,7 @@ def test_every_command_has_its_help_in_the_page():
 
 
 def words(text):
-    """Return the words of a help text, without what differs between versions of its printer: frames and types."""
+    """Return the words of a help text, without the frames and types that differ between versions of its renderer."""
     lines = [line for line in text.splitlines() if "Usage:" not in line]
     found = re.sub(r"[╭╮╰╯│─*]|<[^>]*>|\[[A-Z]+\]", " ", "\n".join(lines)).split()
     return Counter(word for word in found if not word.isupper())
@@ -234,7 +234,7 @@ def test_python_blocks_run(tmp_path):
 
 
 def test_the_benchmark_of_the_page_runs_and_reports_when_its_files_are_installed(tmp_path):
-    """The page's own text is put where an installed package would be: the module, and its entry points beside it."""
+    """The page's code is stored where an installed package would be: the module, with its entry points next to it."""
     page = (DOCS / "own-benchmark.md").read_text(encoding="utf-8")
     files = dict(re.findall(r'```\w+ title="([^"]+)"\n(.*?)```', page, re.S))
     (tmp_path / "setbacks.py").write_text(files["setbacks.py"])

@@ -1,4 +1,4 @@
-"""The examples in the docstrings of the shared arithmetic run, and every public function there has one."""
+"""The examples in the docstrings of shared numeric code run, and every public function there has one."""
 
 import doctest
 import importlib
@@ -11,7 +11,7 @@ ARITHMETIC = ("segarena.arrays", "segarena.metrics", "segarena.statistics")
 
 
 def modules_of(*rooms):
-    """The names of the modules in some folders."""
+    """Return the names of the modules in some folders."""
     found = [
         pkgutil.iter_modules(importlib.import_module(room).__path__, prefix=f"{room}.")
         for room in rooms

@@ -1,4 +1,4 @@
-"""Every file in examples/ works as it is, and the plug-ins are as short as they are said to be."""
+"""Every file in examples/ works unchanged, and the plug-ins are as short as the documentation says."""
 
 import json
 import math
@@ -32,7 +32,7 @@ DATASET = f"{EXAMPLES / 'npz_folder.py'}:NpzFolder"
 
 @pytest.fixture
 def arrays(tmp_path):
-    """A folder of three photographs of one and two squares each."""
+    """Return a folder of three photographs with one or two squares each."""
     folder = tmp_path / "arrays"
     folder.mkdir()
     for index in range(3):
@@ -64,7 +64,7 @@ def test_every_example_is_tested_here():
 
 
 def test_a_job_array_of_slurm_shares_one_run(tmp_path):
-    """Two tasks at once, as SLURM starts them; the second one finds what the first one does."""
+    """Two tasks run at once, as SLURM starts them; the second one finds the work of the first."""
     words = [
         "clicks",
         "-s",

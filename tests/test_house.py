@@ -1,4 +1,4 @@
-"""The house: what is shared knows no system, neither by import (lint-imports holds that) nor by name."""
+"""Shared code depends on no system: lint-imports checks its imports, these tests check names and texts."""
 
 import ast
 import re
@@ -8,7 +8,7 @@ import pytest
 
 PACKAGE = Path(__file__).parents[1] / "packages/segarena/src/segarena"
 SYSTEMS = re.compile(r"\b(davis|toss|rclicks|radioactive|amodal|cvpr2025)\b", re.IGNORECASE)
-# `segarena.davis` is what people's scripts import; it only hands on the session of the system's own package.
+# Users' scripts import `segarena.davis`, which only re-exports the session of the system's package.
 PUBLISHED_PATHS = {"davis.py"}
 # The studio stands on the systems: it draws the scenes of one and collects the clicks of another. So do the formats
 # of people's prompts: some are the files of a system's own data.
@@ -28,7 +28,7 @@ def shared_modules():
 
 
 def docstrings(tree):
-    """Docstrings may cite the paper that a formula comes from, and help texts may show examples."""
+    """Return the docstrings and help texts, which may cite the paper of a formula and show examples."""
     found = set()
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
@@ -39,7 +39,7 @@ def docstrings(tree):
 
 
 def names_in(tree):
-    """Yield every identifier and every text that the code can act on."""
+    """Yield every identifier and every string that the code uses."""
     said = docstrings(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in said:

@@ -1,4 +1,4 @@
-"""Metadata of the packages, and what their distributions and the least installation hold."""
+"""The metadata of the packages, the contents of their distributions, and the minimal installation."""
 
 import importlib.util
 import subprocess

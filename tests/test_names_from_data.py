@@ -1,4 +1,4 @@
-"""Names from data that become paths: whoever reads or writes by them stays in the folder that it was given."""
+"""Names from data that become paths: no reader or writer leaves the folder that it received."""
 
 import json
 
@@ -99,7 +99,7 @@ TAKERS = {
 
 @pytest.fixture
 def root(tmp_path):
-    """A folder with pictures called secret beside it."""
+    """Return a folder next to which there are pictures called secret."""
     folder = tmp_path / "deep" / "root"
     folder.mkdir(parents=True)
     for suffix in (".png", ".jpg", "_x.png"):

@@ -1,7 +1,7 @@
-"""Figures of how hard the code is to read may not grow again; CONTRIBUTING.md explains them.
+"""Measures of how hard the code is to read must not get worse; CONTRIBUTING.md explains them.
 
-They are guides to where a second look pays. A line broken only to lower one of them is worse than before: raise the
-bar here instead, and say why.
+They show where to look again. A line broken only to lower a measure makes the code worse: raise the limit here
+instead, and say why.
 """
 
 import ast
@@ -51,7 +51,7 @@ def docstring_lines(tree):
 
 
 def is_packed(node):
-    """Tell whether an assignment puts several values into several names: `a, b = x, y`."""
+    """Return whether an assignment unpacks several values into several names: `a, b = x, y`."""
     return (
         isinstance(node, ast.Assign)
         and isinstance(node.targets[0], ast.Tuple)
@@ -62,7 +62,7 @@ def is_packed(node):
 
 @cache
 def figures():
-    """Return tokens per line, and what else is counted per 1000 lines of code; docstrings are no code."""
+    """Return tokens per line, and the counts per 1000 lines of code; docstrings are no code."""
     counts = collections.Counter()
     for text, tree in modules().values():
         documented = docstring_lines(tree)
@@ -135,7 +135,7 @@ def test_no_two_modules_import_each_other():
     cycles: list[list[str]] = []
 
     def visit(module):
-        """Tarjan's strongly connected components."""
+        """Visit a module in Tarjan's algorithm for strongly connected components."""
         index[module] = lowest[module] = len(index)
         stack.append(module)
         for imported in graph.find_modules_directly_imported_by(module):

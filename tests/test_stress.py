@@ -1,4 +1,4 @@
-"""A small part of `make stress`: damaged files and hostile requests in every run, the rest by `make test-long`."""
+"""A small part of `make stress`: every run tests damaged files and hostile requests, `make test-long` the rest."""
 
 import subprocess
 import sys

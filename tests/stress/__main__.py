@@ -1,9 +1,9 @@
-"""`make stress`: everything that tries to break segarena, one part after the other, and a table of what came of it.
+"""Run all stress tests (`make stress`) one after the other and print a table of the results.
 
     python tests/stress [--part files] [--share 0.1]
 
-Each part is a script of its own with a seed of its own; `--share` does that share of the cases of all of them. A part
-whose bar is missed ends with exit code 1, and so does this.
+Each part is a script with its own seed; `--share` runs this share of the cases of every part. A part ends with exit
+code 1 if it does not meet its requirements, and then so does this script.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ PARTS = {
     "studio_paint": ("", 0),
     "studio_study --speed 5": ("--epochs", 3),
 }
-"""The scripts, and how much each does."""
+"""Each script with its option for the number of cases, and that number."""
 
 
 def main() -> int:
-    """Run the parts, print the table; 1 when a bar was missed."""
+    """Run the parts and print the table; return 1 if a part fails."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--part", choices=tuple(PARTS), action="append", help="Only this one; may be repeated."
+        "--part", choices=tuple(PARTS), action="append", help="Only this part; may be repeated."
     )
     parser.add_argument("--share", type=float, default=1.0)
     given = parser.parse_args()
-    table = Table("part", "bar", "minutes", "what came of it")
+    table = Table("part", "bar", "minutes", "last output")
     is_held = True
     for part in given.part or PARTS:
         option, count = PARTS[part]
@@ -72,7 +72,7 @@ def main() -> int:
 
 
 def run(script: Path, words: list[str]) -> tuple[int, str]:
-    """Run a script, showing what it prints; return its exit code and its last two lines."""
+    """Run a script and show its output; return its exit code and its last two lines of output."""
     lines: list[str] = []
     with subprocess.Popen(
         [sys.executable, script, *words], stdout=subprocess.PIPE, text=True

@@ -1,8 +1,8 @@
-"""Small files that ask for gigabytes, and files that hold code: what is decoded of them before they are refused.
+"""Small files that decode to gigabytes, and files that contain code: how much is decoded before they are rejected.
 
     python tests/stress/bombs.py
 
-Each is read in a process that may take 1 GiB more. Bar: all are refused, within 5 s of the processor.
+Each file is read in a process that may allocate 1 GiB more. Requirement: all are rejected within 5 s of processor time.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ZEROS = bytes(1 << 20)
 
 
 def bombs() -> dict[str, tuple[Callable[[Path], Any], Callable[[Path], Any]]]:
-    """Return what is tried: how the file is made, and how it is read."""
+    """Return the cases: a function that writes the file, and one that reads it."""
     from segarena.errors import DatasetError
     from segarena.files.checkpoint import read_checkpoint
     from segarena.files.images import read_image
@@ -65,7 +65,7 @@ def bombs() -> dict[str, tuple[Callable[[Path], Any], Callable[[Path], Any]]]:
 
 
 def main() -> int:
-    """Read them, print what came of each; 1 when one was not refused in time."""
+    """Read all files and print the outcomes; return 1 if a file is not rejected in time."""
     known = bombs()
     names = list(known)
     with tempfile.TemporaryDirectory() as folder, chdir(folder):

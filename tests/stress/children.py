@@ -1,4 +1,4 @@
-"""Cases in processes of their own, which may take 1 GiB more than they begin with, and so long for a case."""
+"""Cases in processes of their own, which may allocate 1 GiB more than at the start and have a time limit per case."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ PYTHONS_OWN = re.compile(r"\b(?!DatasetError|StoreError)[A-Z]\w+(Error|Exception
 
 
 class Ended(NamedTuple):
-    """What became of the cases of a process.
+    """Outcome of the cases of a process.
 
     Attributes:
-        answers: of the cases that came to an end.
-        by: how the case after them ended the process, "" when none did.
-        peak_bytes: the most memory that it held.
+        answers: results of the completed cases.
+        by: how the next case ended the process; "" if all cases were completed.
+        peak_bytes: peak memory of the process.
     """
 
     answers: list[Any]
@@ -35,9 +35,9 @@ class Ended(NamedTuple):
 def in_child(
     do: Callable[[int], Any], numbers: range, *, seconds: float, is_limited: bool = True
 ) -> Ended:
-    """Do cases one after the other in a forked process, which is killed when one takes longer than `seconds`.
+    """Run cases one after the other in a forked process, which is killed when one takes longer than `seconds`.
 
-    Threads do not outlive a fork: this process must not have begun any, so nothing is read or made in it.
+    Threads do not survive a fork, so this process must not have started any; nothing is read or created in it.
     """
     reading, writing = os.pipe()
     child = os.fork()
@@ -62,7 +62,7 @@ def in_child(
 
 
 def _lines(reading: int, seconds: float) -> tuple[list[bytes], bool]:
-    """Return the lines of a pipe, and whether one of them was not there in time."""
+    """Return the lines of a pipe, and whether one of them did not arrive in time."""
     found = b""
     with os.fdopen(reading, "rb", buffering=0) as pipe:
         while select.select([pipe], [], [], seconds)[0]:
@@ -73,7 +73,7 @@ def _lines(reading: int, seconds: float) -> tuple[list[bytes], bool]:
 
 
 def _do_and_leave(do: Callable[[int], Any], numbers: range, writing: int, is_limited: bool) -> None:
-    # Of what is written to: addresses that are only set aside, by each thread and each library, are no memory.
+    # Only pages that are written to count: address space that threads and libraries merely reserve is no memory.
     used = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
     if is_limited:
         resource.setrlimit(resource.RLIMIT_DATA, (used + MEMORY_BYTES, used + MEMORY_BYTES))

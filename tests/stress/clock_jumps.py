@@ -1,17 +1,16 @@
-"""A server whose time of day is set an hour forward and back while participants send answers.
+"""A server whose clock is set an hour forward and back while participants send answers.
 
     python tests/stress/clock_jumps.py [--jumps 6] [--clients 4] [--seed N] [--faketime]
 
-`time.time` of the server and its workers is shifted, in turn by an hour, back by two, and so on, under way or while the
-server is down. With `--faketime`, libfaketime (`apt-get install libfaketime`) shifts the time of day of the whole
-processes instead, so that code in C such as SQLite, OpenSSL and datetime sees the jumps, too; the monotonic clock goes
-on, as it does when a machine's clock is set.
+`time.time` of the server and its workers is shifted forward by an hour, back by two, and so on, while the server runs
+or while it is down. With `--faketime`, libfaketime (`apt-get install libfaketime`) shifts the clock of the whole
+processes instead, so that C code such as SQLite, OpenSSL and datetime sees the jumps, too. The monotonic clock is not
+changed, as when a machine's clock is set.
 
-Each answer may take 20 minutes and a run 40, so that an hour that is charged to somebody changes a score, and a slow
-restart of the server does not. At last the
-server is started again in a time namespace, where that is allowed, in which the machine was started an hour earlier.
-Bar: no run differs from the others, nothing that is stored or told is absurd, nobody is signed out, and no turn is
-handed out twice.
+The limits are 20 minutes per answer and 40 per run, so that an hour charged to a participant changes a score, but a
+slow restart of the server does not. Finally, the server is restarted in a time namespace, if that is allowed, in which
+the machine seems to have started an hour earlier. Requirement: no run differs from the others, no stored or reported
+time is impossible, nobody is signed out, and no turn is handed out twice.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ NAMESPACE = (
 
 
 class Clock:
-    """The time of day of a server, which anyone can set."""
+    """The clock of a server, which the test can set."""
 
     def __init__(self, folder: Path) -> None:
         self._file = folder / "shift"
@@ -69,14 +68,14 @@ class Clock:
         self.set(0.0)
 
     def set(self, seconds: float) -> None:
-        """Shift it by so much from the true one."""
+        """Set the shift from the true time."""
         part = self._file.with_suffix(".part")
         part.write_text(str(seconds))
         part.replace(self._file)
 
 
 class LibraryClock(Clock):
-    """The time of day of a server as libfaketime shifts it, below Python."""
+    """The clock of a server, shifted by libfaketime below Python."""
 
     def __init__(self, folder: Path) -> None:
         libraries = sorted(Path("/usr/lib").glob("**/faketime/libfaketimeMT.so.1"))
@@ -93,14 +92,14 @@ class LibraryClock(Clock):
         self.set(0.0)
 
     def set(self, seconds: float) -> None:
-        """Shift it by so much from the true one."""
+        """Set the shift from the true time."""
         part = self._file.with_suffix(".part")
         part.write_text(f"{seconds:+.0f}")
         part.replace(self._file)
 
 
 def main() -> int:
-    """Set clocks, and look; 1 when the bar was missed."""
+    """Run the test and print the results; return 1 if a requirement is not met."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -150,7 +149,7 @@ def main() -> int:
 def jump(
     server: Server, clock: Clock, people: Sequence[Participant], jumps: int, rng: random.Random
 ) -> list[float]:
-    """Set the clock so often, every third time while the server is down; return the estimates that were told."""
+    """Set the clock `jumps` times, every third time while the server is down; return the reported waiting estimates."""
     told: list[float] = []
     for number in range(jumps):
         wait_for_progress(people)
@@ -168,7 +167,7 @@ def jump(
 
 
 def restart_in_namespace(server: Server) -> bool:
-    """Start the server again where the machine seems to have been started an hour before; False: not allowed here."""
+    """Restart the server where the machine seems to have started an hour earlier; False if not allowed."""
     if subprocess.run([*NAMESPACE, "true"], capture_output=True, check=False).returncode:
         return False
     server.kill()
@@ -179,7 +178,7 @@ def restart_in_namespace(server: Server) -> bool:
 
 
 def absurd_in(data: Path, longest_s: float) -> list[str]:
-    """Return what cannot be, in words: times that run backwards, charges that nobody can have been charged."""
+    """Describe impossible stored values: times that run backwards, and charges longer than the test."""
     turns, runs = rows_of(data, Turn), rows_of(data, Run)
     found = [
         f"charged {turn.charged_s:g} s"
@@ -207,10 +206,10 @@ def absurd_in(data: Path, longest_s: float) -> list[str]:
 
 
 def unsure_in(data: Path, longest_s: float) -> tuple[int, set[str]]:
-    """Return how many charges are marked as not sure, and the runs with one of them that nobody can have taken.
+    """Return the number of charges marked as unsure, and the runs with an impossible one.
 
-    Between the instant in which a reply left and that in which this is on disk a server can be killed; then only the
-    time of day is left, and if it is set before the answer comes, an hour is charged, and marked.
+    A server can be killed between sending a reply and storing when it did. Then only the time of day is left: if the
+    clock is set before the next answer arrives, an hour is charged, and the charge is marked.
     """
     unsure = [turn for turn in rows_of(data, Turn) if not turn.is_sure]
     return len(unsure), {turn.run_id for turn in unsure if turn.charged_s > longest_s}

@@ -1,10 +1,10 @@
-"""Runs on a cluster of Ray of which workers, nodes or the driver are killed, against one on one machine.
+"""Compare runs on a Ray cluster, of which workers, nodes or the driver are killed, with a run on one machine.
 
     python tests/stress/cluster_kills.py --kills 10
 
-The cluster has two nodes on this machine. Of each kind, so many are killed (SIGKILL) at random moments: workers and
-nodes while runs go on, which must end by themselves; drivers, after which the same command goes on. Records and kept
-masks must equal those of a run without Ray, byte for byte.
+The cluster has two nodes on this machine. Workers, nodes and drivers are killed (SIGKILL) at random moments, `--kills`
+of each kind. Runs must survive the loss of workers and nodes; a killed driver is started again with the same command.
+Records and kept masks must equal those of a run without Ray, byte for byte.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-# Read when Ray is imported, here and in what is started: the nodes are on the loopback address.
+# Read when Ray is imported, here and in child processes: the nodes are on the loopback address.
 os.environ |= {
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     "RAY_AUTH_MODE": "disabled",
@@ -38,14 +38,14 @@ NODE = {"num_cpus": 1, "include_dashboard": False, "object_store_memory": 100 <<
 
 
 def segarena(*words: str) -> subprocess.Popen[bytes]:
-    """Start a command as the leader of its own processes."""
+    """Start a command as the leader of its own process group."""
     code = "from segarena.cli.main import main; main()"
     words = (sys.executable, "-c", code, *words)
     return subprocess.Popen(words, start_new_session=True, stdout=subprocess.DEVNULL)
 
 
 def tables_of(run: Path) -> dict[str, bytes]:
-    """Return records and masks of a run, by file."""
+    """Return the records and masks of a run, by file."""
     return {
         f"{file.parent.name}/{file.name}": file.read_bytes()
         for file in sorted(run.glob("[rm]*s/*.parquet"))
@@ -60,7 +60,7 @@ def failures_of(run: Path) -> list[str]:
 
 
 def foremen() -> list[int]:
-    """Return the processes of workers' foremen, as Ray names them."""
+    """Return the parent processes of the workers, found by the names that Ray gives them."""
     found: list[int] = []
     for place in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
@@ -70,7 +70,7 @@ def foremen() -> list[int]:
 
 
 def kill_worker(_: Cluster, __: subprocess.Popen[bytes]) -> bool:
-    """Kill one worker's foreman, if there is one."""
+    """Kill the parent process of one worker, if there is one."""
     there = foremen()
     if there:
         os.kill(random.choice(there), signal.SIGKILL)
@@ -78,7 +78,7 @@ def kill_worker(_: Cluster, __: subprocess.Popen[bytes]) -> bool:
 
 
 def kill_node(cluster: Cluster, _: subprocess.Popen[bytes]) -> bool:
-    """Switch the second node off, if somebody works, and another one on."""
+    """Stop the second node if any worker is running, and start another one."""
     if not foremen():
         return False
     (node,) = cluster.worker_nodes
@@ -88,7 +88,7 @@ def kill_node(cluster: Cluster, _: subprocess.Popen[bytes]) -> bool:
 
 
 def kill_driver(_: Cluster, driver: subprocess.Popen[bytes]) -> bool:
-    """Kill the command, if somebody works for it."""
+    """Kill the command if any worker is running for it."""
     if not foremen():
         return False
     os.killpg(driver.pid, signal.SIGKILL)
@@ -99,7 +99,7 @@ def kill_driver(_: Cluster, driver: subprocess.Popen[bytes]) -> bool:
 def go(
     cluster: Cluster, folder: Path, kills: int, kill: Callable[..., bool]
 ) -> tuple[int, list[Path]]:
-    """Kill so often while runs go on, start them again where they were ended; return kills and finished runs."""
+    """Run and kill `kills` times, and restart runs that were ended; return the number of kills and the runs."""
     done, runs = 0, [folder / "0"]
     words = [*RUN.split(), "-w", "2", "--executor", "ray", "--address", cluster.address, "-o"]
     driver = segarena(*words, str(runs[-1]))
@@ -121,9 +121,9 @@ def go(
 
 
 def main() -> None:
-    """Make the runs, and tell which differ."""
+    """Make the runs, and report which of them differ."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=10, help="Of each kind.")
+    parser.add_argument("--kills", type=int, default=10, help="Number of kills of each kind.")
     parser.add_argument(
         "--kind", choices=("worker", "node", "driver"), action="append", help="By default all."
     )

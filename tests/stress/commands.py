@@ -1,8 +1,8 @@
-"""Every command on damaged files: an exit code and one line, never a traceback, nothing half written.
+"""Every command on damaged files: it must print one line and an exit code, no traceback, and leave no partial output.
 
     python tests/stress/commands.py --cases 2000 --seed 0
 
-`tests/cli/test_hostile_input.py` runs some of these cases with each run of the suite.
+`tests/cli/test_hostile_input.py` runs some of these cases in each run of the suite.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ runs/toss/run.json runs/toss/pieces.jsonl runs/toss/records/000000-000002.parque
 
 
 class Case(NamedTuple):
-    """A command that works on sound files, and the one of them that is damaged before it runs."""
+    """A command that works on intact files, and which of these files is damaged before it runs."""
 
     arguments: tuple[str, ...]
     file: str
@@ -189,7 +189,7 @@ def damage(path: Path, rng: random.Random) -> str:
 
 
 def run_case(case: Case, sound: Path, rng: random.Random) -> tuple[str, str]:
-    """Run one case in a copy of the sound inputs; return how the file was damaged, and what was wrong or ""."""
+    """Run one case in a copy of the intact inputs; return how the file was damaged, and the failure or ""."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "in"
         shutil.copytree(sound, folder)
@@ -211,7 +211,7 @@ def run_case(case: Case, sound: Path, rng: random.Random) -> tuple[str, str]:
 
 
 def _timed(case: Case, folder: Path) -> tuple[Result, float]:
-    """Run a command; return what came of it, and the seconds of the processor that it took."""
+    """Run a command; return its outcome and its processor time in seconds."""
     started = time.process_time()
     with chdir(folder):
         done = segarena(*case.arguments, columns=160)
@@ -237,7 +237,7 @@ def _where(error: BaseException) -> str:
 
 
 def main() -> None:
-    """Run cases drawn at random, in processes that may take 1 GiB more, and tell what was wrong."""
+    """Run randomly drawn cases in processes that may allocate 1 GiB more, and report failures."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0)
@@ -259,7 +259,7 @@ def main() -> None:
 
 
 class Running:
-    """Runs commands on damaged files, and counts what was wrong."""
+    """Runs commands on damaged files, and counts failures."""
 
     def __init__(self, every: list[Case], sound: Path, seed: int) -> None:
         self.every, self.sound, self.seed = every, sound, seed
@@ -268,7 +268,7 @@ class Running:
         self.most = 0
 
     def run(self, count: int) -> None:
-        """Run so many cases; each kind once before any comes again."""
+        """Run `count` cases; every kind of case comes once before any is repeated."""
         told, number = time.monotonic(), 0
         while number < count:
             done = in_child(

@@ -1,7 +1,7 @@
-"""Damaged files for the stress test: bits flipped, cut off, headers that lie, parts repeated, formats swapped.
+"""Damaged files for the stress test: flipped bits, truncation, false headers, repeated parts, swapped formats.
 
-Files whose format is known are also damaged by content: another value in JSON or a table, another column, another
-array. Readers parse such a file and meet the damage behind the parser.
+Files of known formats are also damaged in their content: a changed value in JSON or a table, a changed column or array.
+Parsers accept such files, so the damage reaches the code behind them.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ WORDS = tuple(
 
 
 def damaged(data: bytes, others: list[bytes], rng: random.Random, suffix: str = "") -> bytes:
-    """Return the bytes of a file with one to four kinds of damage; now and then another format's bytes.
+    """Return the bytes of a file with one to four kinds of damage, or sometimes those of another format.
 
-    With the suffix of a known format, two of five files get another value, column or array instead.
+    With the suffix of a known format, two of five files get a changed value, column or array instead.
     """
     kind = rng.random()
     if kind < 0.03:
@@ -58,7 +58,7 @@ def damaged(data: bytes, others: list[bytes], rng: random.Random, suffix: str = 
 
 
 def _place(data: bytearray, rng: random.Random) -> int:
-    """Return a place, as often as not near the beginning, where headers are."""
+    """Return a random position; every second one is near the beginning, where headers are."""
     return rng.randrange(min(len(data), 600) if rng.random() < 0.5 else len(data))
 
 
@@ -72,7 +72,7 @@ def _cut(data: bytearray, rng: random.Random) -> None:
 
 
 def _lie(data: bytearray, rng: random.Random) -> None:
-    """Put another number where digits stand."""
+    """Replace a number in the data by another one."""
     at = _place(data, rng)
     start = next((place for place in range(at, len(data)) if chr(data[place]).isdigit()), None)
     if start is not None:
@@ -98,7 +98,7 @@ def _drop(data: bytearray, rng: random.Random) -> None:
 
 
 def other_value(suffix: str, text: str, rng: random.Random) -> bytes:
-    """Return the text with another value in JSON, or another cell in a line."""
+    """Return the text with a changed value in JSON, or a changed cell in a line."""
     if suffix in (".json", ".ann"):
         whole = json.loads(text)
         places = list(_places(whole))
@@ -150,7 +150,7 @@ def _other_column(data: bytes, rng: random.Random) -> bytes:
 
 
 def _other_arrays(data: bytes, rng: random.Random) -> bytes:
-    """Return an .npz file in which one array is missing or another one."""
+    """Return an .npz file in which one array is missing or changed."""
     arrays = dict(np.load(io.BytesIO(data)))
     name = rng.choice(sorted(arrays))
     other = _other_array(arrays[name], rng)
@@ -164,7 +164,7 @@ def _other_arrays(data: bytes, rng: random.Random) -> bytes:
 
 
 def _other_npy(data: bytes, rng: random.Random) -> bytes:
-    """Return an .npy file with another array; the file as it is if it has objects."""
+    """Return an .npy file with a changed array, or the same file if it contains objects."""
     if b"|O" in data[:128]:
         return data
     array = np.load(io.BytesIO(data))
@@ -175,7 +175,7 @@ def _other_npy(data: bytes, rng: random.Random) -> bytes:
 
 
 def _other_array(array: Any, rng: random.Random) -> Any:
-    """Return an array of another type, shape or content; None for none at all."""
+    """Return an array of another type, shape or content; None to omit the array."""
     others = [
         None,
         np.zeros(0),

@@ -1,4 +1,4 @@
-"""Folders of every dataset that `folders.py` does not have: annotation tools, published photographs, one-shot sets."""
+"""Folders of every dataset that is not in `folders.py`: annotation tools, published photographs, one-shot sets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PAIRS = "class,query,supports\ndog,a,b\ndog,b,a\n"
 
 
 def dataset_folders() -> list[Folder]:
-    """Return all of them."""
+    """Return all dataset folders of this module."""
     images = ("images/a.jpg",)
     return [
         Folder("coco", _coco, read_dataset("coco"), ("instances.json",)),
@@ -152,7 +152,7 @@ def _label_studio(folder: Path) -> None:
 
 
 def _opaque_png() -> str:
-    """Return a PNG in base64 that is transparent outside the object."""
+    """Return a base64-encoded PNG that is transparent outside the object."""
     pixels = np.zeros((*MASK.shape, 4), np.uint8)
     pixels[:, :, 3] = MASK
     buffer = io.BytesIO()
@@ -161,7 +161,7 @@ def _opaque_png() -> str:
 
 
 def _brush() -> list[int]:
-    """Return the run lengths of a brush, one run of equal values per pixel."""
+    """Return the run-length encoding of a brush stroke, one run per pixel."""
     bits = f"{MASK.size * 4:032b}" + f"{7:05b}" + f"{1:04b}" * 4
     for pixel in MASK.ravel().tolist():
         bits += "1" + "00" + "11" + f"{pixel:08b}"

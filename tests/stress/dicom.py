@@ -1,4 +1,4 @@
-"""A small CT series, its pixels packed in several ways, and a DICOM segmentation of it."""
+"""A small CT series with pixels encoded in several ways, and a DICOM segmentation of it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def write_ct(folder: Path, packed: str = "plain") -> None:
 
 
 def write_seg(path: Path, kind: str = "BINARY") -> None:
-    """Write a segment over two of the slices."""
+    """Write a segmentation with a segment on two of the slices."""
     path.parent.mkdir(parents=True, exist_ok=True)
     content = _new(uid.SegmentationStorage, "1.2.9", PLAIN)
     content.Modality, content.SeriesInstanceUID, content.SegmentationType = "SEG", "1.2.4", kind

@@ -1,10 +1,10 @@
-"""Damaged files for every reader, in processes that may take 1 GiB more and 5 seconds of the processor for a file.
+"""Damaged files for every reader, in processes that may allocate 1 GiB more and use 5 s of processor time per file.
 
     python tests/stress/files.py --cases 50000 --seed 13
 
-What counts as a failure: an exception that is not one of segarena's, or whose message names one of Python's, a signal,
-more memory, more time. A case is made of the seed and its number alone, and is printed when it fails:
-`--first NUMBER --cases 1` does it again.
+A case fails on an exception that segarena does not define, on a message that contains the name of a Python exception,
+on a signal, and on more memory or time. A case depends only on the seed and its number, which is printed on failure:
+`--first NUMBER --cases 1` repeats it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ PROGRESS_S = 30
 
 
 class Sound(NamedTuple):
-    """A file that is damaged, and the folder that it belongs to."""
+    """An intact file to be damaged, and the folder that it belongs to."""
 
     folder: Folder
     file: str
@@ -54,7 +54,7 @@ class Sound(NamedTuple):
 
 
 def main() -> int:
-    """Run the cases, print the figures; 1 when something failed."""
+    """Run the cases and print the counts; return 1 on failures."""
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -77,7 +77,7 @@ def main() -> int:
 
 
 def sound_files(place: Path) -> list[Sound]:
-    """Make all files below `place`, and return them."""
+    """Create all intact files below `place`, and return them."""
     known = [*readers(), *folders(), *dataset_folders(), *uploads()]
 
     def make(number: int) -> None:
@@ -99,7 +99,7 @@ def sound_files(place: Path) -> list[Sound]:
 
 
 class Reading:
-    """Reads damaged files, and counts what becomes of them."""
+    """Reads damaged files, and counts the outcomes."""
 
     def __init__(self, known: list[Sound], place: Path, seed: int) -> None:
         self.known, self.place, self.seed = known, place, seed
@@ -109,7 +109,7 @@ class Reading:
         self.slowest, self.most = (0.0, ""), 0
 
     def sound_is_read(self) -> bool:
-        """Tell whether the files are read as they are; otherwise their damage says nothing."""
+        """Return whether the intact files can be read; otherwise a failure on damaged ones would mean nothing."""
         done = in_child(
             lambda at: self.read(self.known[at], self.whole[at]),
             range(len(self.known)),
@@ -123,7 +123,7 @@ class Reading:
         return not done.by and all(outcome == "read" for outcome, _, _ in done.answers)
 
     def run(self, numbers: range) -> bool:
-        """Read cases and print the figures; tell whether all went well."""
+        """Read cases and print the counts; return whether none failed."""
         told, number = time.monotonic(), numbers.start
         while number < numbers.stop:
             done = in_child(
@@ -152,7 +152,7 @@ class Reading:
         return self.counts["cases"] == self.counts["read"] + self.counts["refused"]
 
     def count(self, number: int, outcome: str, took: float, said: str) -> None:
-        """Note what became of a case."""
+        """Count the outcome of a case."""
         one = self.known[number % len(self.known)]
         name = one.name
         self.counts.update([outcome, "cases"])
@@ -168,7 +168,7 @@ class Reading:
         return self.read(one, damaged(one.data, self.whole, rng, Path(one.file).suffix))
 
     def read(self, one: Sound, data: bytes) -> tuple[str, float, str]:
-        """Read a copy of the folder with this content of the file: what became of it, in how many seconds, and why."""
+        """Read a copy of the folder with this content of the file; return the outcome, the seconds and the message."""
         copy = self.place / "damaged"
         shutil.rmtree(copy, ignore_errors=True)
         shutil.copytree(self.place / one.folder.name, copy)

@@ -1,4 +1,4 @@
-"""Readers of files that belong to a folder: runs, sessions, series of slices, sets, lists beside a dataset."""
+"""Readers of files that belong to a folder: runs, sessions, series of slices, datasets, lists next to a dataset."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PHOTO = np.random.default_rng(0).integers(0, 255, (*MASK.shape, 3), dtype=np.uin
 
 
 class Folder(NamedTuple):
-    """A folder: its name, how it is made, how it is read, and which of its files are damaged."""
+    """A folder: its name, the functions that create and read it, and which of its files are damaged."""
 
     name: str
     make: Callable[[Path], Any]
@@ -29,7 +29,7 @@ class Folder(NamedTuple):
 
 
 def folders() -> list[Folder]:
-    """Return all of them."""
+    """Return all folders of this module."""
     piece = "000000-000001.parquet"
     tables = tuple(f"{table}/{piece}" for table in ("records", "timings", "masks"))
     return [
@@ -84,7 +84,7 @@ def folders() -> list[Folder]:
 
 @functools.cache
 def _made() -> Path:
-    """Return a folder with a finished run, one of single samples, and a session that was left."""
+    """Return a folder with a finished run, a run of single samples, and an unfinished session."""
     import segarena
     from segarena import RunFolder
 
@@ -129,7 +129,7 @@ def _read_run(folder: Path) -> None:
 
 
 def _go_on(folder: Path, answers: int = 0) -> None:
-    """Begin a session or go on with it, give so many answers, and leave."""
+    """Start or resume a session, give this many answers, and leave it unfinished."""
     from segarena.davis import DavisInteractiveSession
     from segarena.engine.run_integrity import check_run
 
@@ -174,7 +174,7 @@ def _read_series(folder: Path) -> None:
 
 
 def write_flair(folder: Path) -> None:
-    """Write the set ms_flair as it is downloaded to `raw`, and prepared to `out`."""
+    """Write the dataset ms_flair as downloaded to `raw`, and as prepared to `out`."""
     import nibabel
     from readers import write_workbook
 
@@ -269,7 +269,7 @@ def read_dataset(name: str, **options: Any) -> Callable[[Path], None]:
 
 
 class _Web:
-    """Answers with a file."""
+    """Responds to every request with a file."""
 
     def __init__(self, file: Path) -> None:
         self.file = file

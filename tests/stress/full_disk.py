@@ -2,11 +2,11 @@
 
     python tests/stress/full_disk.py [--times 5] [--clients 4] [--seed N]
 
-Its folder, database and all, lies on a file system of 64 MiB (for which one must be root; else the operating system
-lets no file of the server grow). So often it is filled to the last byte at a random instant, stays full for some
-seconds, has a little room that is soon used up, and is then let free. Bar: as for a server that is killed; whoever
-sends something meanwhile is told in words to ask again, whoever only looks is answered, and no sample and no folder of
-a run is cut.
+Its folder, including the database, is on a file system of 64 MiB. Mounting it needs root; without root, a resource
+limit prevents the server from enlarging files. `--times` times, the file system is filled to the last byte at a random
+moment, stays full for some seconds, gets a little room that is soon used up, and is emptied. Requirements are those for
+a server that is killed. Also, requests that write must be told to retry, requests that only read must be answered, and
+no sample and no folder of a run may be truncated.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LITTLE = 200_000
 
 
 class Disk:
-    """A small file system, or where none can be mounted a limit on files."""
+    """A small file system, or a limit on file sizes where none can be mounted."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
@@ -45,7 +45,7 @@ class Disk:
         self._filler = place / "filler"
 
     def fill(self, server: Server, room: int = 0) -> None:
-        """Leave so many bytes of room."""
+        """Fill the disk until this many bytes are left."""
         if not self.is_mounted:
             largest = max(
                 (file.stat().st_size for file in self.place.rglob("*") if file.is_file()), default=0
@@ -60,13 +60,13 @@ class Disk:
             file.truncate(max(0, file.tell() - room))
 
     def free(self, server: Server) -> None:
-        """Make room."""
+        """Free the disk."""
         self._filler.unlink(missing_ok=True)
         if not self.is_mounted:
             self._limit(server, resource.RLIM_INFINITY)
 
     def end(self) -> None:
-        """Take it away."""
+        """Remove the disk."""
         if self.is_mounted:
             subprocess.run(["umount", "-l", str(self.place)], check=False)
 
@@ -78,7 +78,7 @@ class Disk:
 
 @contextmanager
 def disk_at(place: Path) -> Generator[Disk]:
-    """Give a small disk."""
+    """Create a small disk."""
     disk = Disk(place)
     try:
         yield disk
@@ -87,13 +87,15 @@ def disk_at(place: Path) -> Generator[Disk]:
 
 
 def main() -> int:
-    """Fill, and look; 1 when the bar was missed."""
+    """Run the test and print the results; return 1 if a requirement is not met."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--times", type=int, default=5)
     parser.add_argument("--clients", type=int, default=4)
-    parser.add_argument("--longest", type=float, default=4.0, help="Seconds that it stays full.")
+    parser.add_argument(
+        "--longest", type=float, default=4.0, help="Seconds for which the disk stays full."
+    )
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     given = parser.parse_args()
     rng = random.Random(given.seed)
@@ -124,7 +126,7 @@ def main() -> int:
 def fill_once(
     disk: Disk, server: Server, people: Sequence[Participant], longest_s: float, rng: random.Random
 ) -> int:
-    """Fill the disk for some seconds; return how many of three looks were not answered meanwhile."""
+    """Fill the disk for some seconds; return how many of three read requests were not answered meanwhile."""
     wait_for_progress(people)
     time.sleep(rng.uniform(0.0, 0.25) * longest_s)
     disk.fill(server)
@@ -133,7 +135,7 @@ def fill_once(
     unread = unanswered(server, people[0])
     with suppress(StoreError):
         ContentStore(disk.place / "data" / "samples").keep(rng.randbytes(1 << 20))
-        if disk.is_mounted:  # limits are on files of the server
+        if disk.is_mounted:  # the limit applies to the server's files
             raise RuntimeError(f"{disk.place} is not full")
     disk.fill(server, LITTLE)
     time.sleep(rng.uniform(0.0, 0.75) * longest_s)
@@ -144,14 +146,14 @@ def fill_once(
 
 
 def wait_for_refusal(people: Sequence[Participant], seconds: float = 5.0) -> None:
-    """Wait until somebody was told to ask again; nobody is while the database finds room in its own files."""
+    """Wait until a participant is told to retry, which takes until the database has used up its own files."""
     before, until = sum(person.heard[503] for person in people), time.monotonic() + seconds
     while sum(person.heard[503] for person in people) == before and time.monotonic() < until:
         time.sleep(0.02)
 
 
 def unanswered(server: Server, person: Participant) -> int:
-    """Look at what needs no room: health, the run so far, a reply of before."""
+    """Return the read requests that were not answered: health, the state of the run, an earlier reply."""
     run, key, number = next(iter(person.acknowledged), ("", "", 0))
     places = [
         "/health",

@@ -1,12 +1,11 @@
-"""Requests that nobody honest sends, at a running server: damaged, lying, hostile.
+"""Damaged, false and hostile requests to a running server.
 
     python tests/stress/hostile_requests.py [--requests 10000] [--seed N]
 
-Sound requests of every kind, answers with masks, archives of masks, run folders, JSON and forms among them, are damaged
-and sent as bytes, so that lines and headers can lie, too; beside them go names that want to be paths, and bombs. Bar:
-no 5xx, nothing that the server counts as its own fault, less than 1 GiB of memory in each of its processes, no file
-left that nothing refers to, the database whole, and an honest run to its end afterwards, with the records of the one
-before.
+Valid requests of every kind, including answers with masks, archives of masks, run folders, JSON and forms, are damaged
+and sent as bytes, so that request lines and headers can be false, too. Others contain names that act as paths, and
+bombs. Requirement: no 5xx, no error that the server attributes to itself, less than 1 GiB of memory in each of its
+processes, no unreferenced file left, an intact database, and an honest run afterwards with the same records as before.
 """
 
 from __future__ import annotations
@@ -85,12 +84,12 @@ HEADERS = (
 
 
 class Attacker:
-    """Somebody with an account, who sends what is asked for, damaged.
+    """Participant that sends damaged requests.
 
     Args:
-        server: what is attacked.
-        token: of a participant.
-        rng: chooses.
+        server: server to attack.
+        token: the participant's access token.
+        rng: random generator that selects requests and damage.
     """
 
     def __init__(self, server: Server, token: str, rng: random.Random) -> None:
@@ -105,7 +104,7 @@ class Attacker:
         self._begin()
 
     def _begin(self) -> None:
-        """Begin a run whose first prompts are there, so that the next answer is taken."""
+        """Begin a run and get its first prompts, so that the server accepts an answer."""
         self._run = self.honest.begin()
         self._place = self._run["places"][0]
         self._number, self._waits = 0, []
@@ -118,7 +117,7 @@ class Attacker:
         self._number += 1
 
     def next(self) -> tuple[str, bytes]:
-        """Return the name of what is tried, and the request."""
+        """Return the name of the next attack, and its request."""
         kinds: tuple[tuple[int, str, Callable[[], bytes]], ...] = (
             (30, "answers", self._answers),
             (8, "first turns", self._first_turn),
@@ -133,7 +132,7 @@ class Attacker:
         return name, make()
 
     def heard(self, name: str, status: int) -> None:
-        """Begin another run when one took an answer after all."""
+        """Begin another run if an attack was accepted as an answer."""
         if name in ("answers", "first turns", "lines", "headers") and status in (200, 202):
             self._begin()
 
@@ -227,7 +226,7 @@ class Attacker:
 
 
 def archives(rng: random.Random) -> list[bytes]:
-    """Return archives of masks and runs, some sound, some bombs, some that would run code where pickles are read."""
+    """Return archives of masks and runs: valid ones, bombs, and some that run code if pickles are loaded."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)
         picture, object_array, huge = place / "a.png", place / "a.npz", place / "huge.npz"
@@ -263,7 +262,7 @@ def archives(rng: random.Random) -> list[bytes]:
 
 
 def zipped(files: dict[str, bytes]) -> bytes:
-    """Return an archive."""
+    """Return a zip archive of files."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():
@@ -272,7 +271,7 @@ def zipped(files: dict[str, bytes]) -> bytes:
 
 
 class Memory(threading.Thread):
-    """Watches the most memory that any process of a server has."""
+    """Records the peak memory of any process of a server."""
 
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
@@ -280,7 +279,7 @@ class Memory(threading.Thread):
         self.is_over = threading.Event()
 
     def run(self) -> None:
-        """Look twice a second."""
+        """Measure twice a second."""
         while not self.is_over.wait(0.5):
             family = [self._pid]
             for pid in family:
@@ -292,7 +291,7 @@ class Memory(threading.Thread):
 
 
 def left_over(data: Path) -> list[str]:
-    """Return the files of a server's folder that nothing in its database refers to."""
+    """Return the files in a server's folder that its database does not refer to."""
     database = Database(data / "segarena.sqlite")
     with database.reading() as session:
         sent = set(session.scalars(select(Submission.sha256).where(Submission.state != "refused")))
@@ -313,7 +312,7 @@ def left_over(data: Path) -> list[str]:
 
 
 def faults_of(data: Path) -> list[str]:
-    """Return what the server took for its own faults, after all that waits has been done."""
+    """Return the errors that the server attributes to itself, after all queued jobs are done."""
     database, until = Database(data / "segarena.sqlite"), time.monotonic() + 300
     waiting = True
     while waiting and time.monotonic() < until:
@@ -342,7 +341,7 @@ def faults_of(data: Path) -> list[str]:
 
 
 def main() -> int:
-    """Attack, look at what is left, print it; 1 when the bar is missed."""
+    """Attack the server, check it and print the results; return 1 if a requirement is not met."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -396,7 +395,7 @@ def main() -> int:
 def attack(
     server: Server, tokens: list[str], count: int, seed: int
 ) -> tuple[Counter[int], list[str]]:
-    """Send so many requests; return how often each status came, and what came with 5xx."""
+    """Send `count` requests; return the counts per status, and the requests that caused a 5xx."""
     statuses: Counter[int] = Counter()
     wrong: list[str] = []
     rng = random.Random(seed)

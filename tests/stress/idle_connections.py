@@ -1,11 +1,11 @@
-"""Idle connections by the thousand, while somebody reads pages.
+"""Thousands of idle connections, while a client reads pages.
 
     python tests/stress/idle_connections.py [--connections 20000] [--idle-connections 500] [--seconds 60]
         [--per-second 500]
 
-Several processes open connections, so many in a second together, and send nothing; what the server closes they open
-anew. Meanwhile a client asks for the first page, twice a second. Bar: each of its requests is answered with
-200 within 2 s, the server has at most `idle_connections` of them at once, and its memory does not double.
+Several processes open connections, `--per-second` per second in total, and send nothing; they reopen those that the
+server closes. Meanwhile a client requests the home page twice a second. Requirement: each of its requests is answered
+with 200 within 2 s, the server never has more than `idle_connections` idle connections, and its memory does not double.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LONGEST_ANSWER_S = 2.0
 
 
 def main() -> int:
-    """Open, ask, and look; 1 when the bar was missed."""
+    """Run the test and print the results; return 1 if a requirement is not met."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -83,7 +83,7 @@ def main() -> int:
 
 
 def ask(server: Server, seconds: float) -> tuple[list[float], int, int]:
-    """Ask for a page twice a second; return the times of the answers, failures, and the most open connections."""
+    """Request a page twice a second; return the response times, the failures, and the highest number of connections."""
     answers_s: list[float] = []
     failed = 0
     most_held = 0
@@ -109,7 +109,7 @@ def hold(
     is_over: Event,
     opened: Any,
 ) -> None:
-    """Keep connections open that send nothing, and open closed ones anew, until it is over."""
+    """Keep idle connections open, and reopen closed ones, until the test is over."""
     with selectors.DefaultSelector() as waiting:
         held = 0
         while not is_over.is_set():
@@ -127,7 +127,7 @@ def hold(
 
 
 def drop_closed(waiting: selectors.BaseSelector) -> int:
-    """Close the connections that the server closed; return how many there were."""
+    """Forget the connections that the server closed; return their number."""
     dropped = 0
     for key, _ in waiting.select(0):
         waiting.unregister(key.fileobj)

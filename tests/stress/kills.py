@@ -1,10 +1,10 @@
-"""Runs that are killed, split over processes and taken in another order, against one that is left in peace.
+"""Compare runs that are killed, split over processes or executed in another order with an undisturbed run.
 
     python tests/stress/kills.py --kills 20 --seeds 3
 
-A run is killed (SIGKILL, with all its processes) at random instants and started again until it is finished. The same
-run is made by 1, 2 and 4 processes, and with its samples in shuffled order. Records and kept masks must be equal byte
-for byte, and so must the report, page and tables, once the seconds and the date of the first run stand in all of them.
+A run is killed (SIGKILL, with all its processes) at random moments and restarted until it is finished. The same run is
+executed by 1, 2 and 4 processes, and with its samples in shuffled order. Records and kept masks must be equal byte for
+byte, and so must the report, page and tables, once durations and the date are replaced by those of the first run.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ CIRCUMSTANCES = ("run.json", "pieces.jsonl", "timings")
 
 
 def segarena(words: list[str], code: str = AS_IT_IS) -> subprocess.Popen[bytes]:
-    """Start a command as the leader of its own processes."""
+    """Start a command as the leader of its own process group."""
     silent = subprocess.DEVNULL
     return subprocess.Popen(
         [sys.executable, "-c", code, *words], start_new_session=True, stdout=silent, stderr=silent
@@ -47,7 +47,7 @@ def run_words(out: Path, seed: int, workers: int) -> list[str]:
 
 
 def finish(words: list[str], code: str = AS_IT_IS) -> float:
-    """Run a command to its end; return the seconds it took."""
+    """Run a command to its end; return its duration in seconds."""
     started = time.monotonic()
     if ended := segarena(words, code).wait():
         raise SystemExit(f"segarena {' '.join(words)} ended with exit code {ended}")
@@ -55,7 +55,7 @@ def finish(words: list[str], code: str = AS_IT_IS) -> float:
 
 
 def kill_and_finish(words: list[str], kills: int, span_s: float, rng: random.Random) -> int:
-    """Kill a run at instants within `span_s` seconds, then let it finish; return how many kills met it alive."""
+    """Kill a run at moments within `span_s` seconds, then let it finish; return how many kills hit it alive."""
     alive = 0
     for _ in range(kills):
         process = segarena(words)
@@ -69,7 +69,7 @@ def kill_and_finish(words: list[str], kills: int, span_s: float, rng: random.Ran
 
 
 def report_of(run: Path, first: Path, into: Path) -> dict[str, bytes]:
-    """Return the report of a run, by file, as it is with the circumstances of the first run."""
+    """Return the report of a run, by file, with durations and date replaced by those of the first run."""
     shutil.rmtree(into, ignore_errors=True)
     shutil.copytree(run, into)
     for name in CIRCUMSTANCES:
@@ -88,10 +88,13 @@ def report_of(run: Path, first: Path, into: Path) -> dict[str, bytes]:
 
 
 def main() -> None:
-    """Make the runs, and tell which differ."""
+    """Make the runs, and report which of them differ."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
-        "--kills", type=int, default=20, help="Of each seed, half of them without workers."
+        "--kills",
+        type=int,
+        default=20,
+        help="Number of kills for each seed, half of them without workers.",
     )
     parser.add_argument("--seeds", type=int, default=3)
     given = parser.parse_args()

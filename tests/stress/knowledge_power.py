@@ -1,9 +1,9 @@
-"""Power and false alarms of the test for knowledge: python tests/stress/knowledge_power.py [DATASET] [--honest 200].
+"""Power and false-alarm rate of the knowledge test: python tests/stress/knowledge_power.py [DATASET] [--honest 200].
 
-Attackers answer with prompts that their run was not given: those of an earlier run of their own, and those of one, two
-and five other accounts. Honest runs are segmenters with other options and errors of their own on random halves of the
-samples; what was told to others before comes from accurate, poor and image-blind participants. Prompts are clicks of
-the user `centre`.
+Attackers answer with prompts that their run did not receive: those of an earlier run of their own, and those of one,
+two and five other accounts. Honest runs use segmenters with other options and their own errors on random halves of the
+samples. The prompts that others received earlier come from accurate, poor and image-blind participants. Prompts are
+clicks of the user `centre`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Dialogued:
 
 
 class EncodedOnce:
-    """A segmenter that keeps its encodings, since hundreds of runs see the same samples."""
+    """A segmenter that keeps its encodings, because hundreds of runs use the same samples."""
 
     def __init__(self, name: str) -> None:
         self._segmenter = build("segmenter", PluginSpec.of(name))
@@ -79,7 +79,7 @@ def take_part(
     distort: Callable[[Mask], Mask] = lambda mask: mask,
     rounds: int = ROUNDS,
 ) -> dict[Key, Dialogued]:
-    """Return all dialogues of a participant that adds `known` prompts to those it is given."""
+    """Return all dialogues of a participant that adds `known` prompts to those it receives."""
     run: dict[Key, Dialogued] = {}
     for name in names:
         sample = dataset.load(name)
@@ -112,7 +112,7 @@ def take_part(
 
 
 def judge(run: Mapping[Key, Dialogued], others: Sequence[Mapping[Key, Dialogued]]) -> KnowledgeTest:
-    """Return the test of a run, beside what was told to others before."""
+    """Return the result of the knowledge test of a run, given the prompts that others received earlier."""
     by_sample: dict[str, list[DialogueExcess]] = {}
     for (name, target), dialogued in run.items():
         told = [other[name, target].rounds for other in others if (name, target) in other]
@@ -124,7 +124,7 @@ def judge(run: Mapping[Key, Dialogued], others: Sequence[Mapping[Key, Dialogued]
 
 
 def distortion(rng: np.random.Generator) -> Callable[[Mask], Mask]:
-    """Return errors of an honest model of its own: a border moved by up to 2 px, up to 3 % of pixels in blotches."""
+    """Return errors as of another honest model: a border shifted by up to 2 px, up to 3 % of pixels in blotches."""
     shift = int(rng.integers(-2, 3))
     wrong = rng.uniform(0, 0.03)
 
@@ -149,7 +149,7 @@ def describe(what: str, run: Mapping[Key, Dialogued], test: KnowledgeTest) -> No
 
 
 def main() -> None:
-    """Print power, then false alarms; exit 1 when an attack is missed or too many honest runs are flagged."""
+    """Print power, then false alarms; exit with 1 if an attack is missed or too many honest runs are flagged."""
     parser = argparse.ArgumentParser()
     parser.add_argument("dataset", nargs="?", default="demo")
     parser.add_argument("--samples", type=int, default=30)

@@ -1,19 +1,18 @@
-"""Many sessions at once at a server: what it adds beside the evaluation, and whether anything grows.
+"""Many concurrent sessions at a server: the time that it adds to the evaluation, and whether its memory grows.
 
     python tests/stress/load.py [--minutes 10] [--sessions 50] [--db sqlite|postgresql] [--think 2.0] [--workers 2]
         [--dataset demo]
 
-So many participants hold runs, one after the other; each thinks for about so long (exponentially distributed) before it
-answers. Of each turn the server writes into its log how long it was from the last byte of the answer that came in to
-the first byte of the reply that went out, how long it waited because no worker was free, and how long evaluating
-took in the worker process. What is left when these two are taken away is what the server adds: reading, checking,
-writing to the disk twice, two processes talking, and waiting for the processor. Bar: no error, a 99th percentile of
-that below `--most-ms`, and, from two minutes on, memory in the second half of the time that grows by less than 5 % of
-what it is.
+`--sessions` participants take part in one run after the other; each waits before it answers, `--think` seconds on
+average (exponentially distributed). For each turn, the server logs the time from the last byte of the answer to the
+first byte of the reply, the waiting time for a free worker, and the duration of the evaluation in the worker process.
+The rest is the time that the server adds: reading, checking, two writes to the disk, communication between processes,
+and waiting for the processor. Requirement: no error; a 99th percentile of the added time below `--most-ms`; and, after
+the first two minutes, memory that grows by less than 5 % in the second half of the time.
 
-With more sessions than the workers can serve, most of the time goes by in the queue. So the waits of participants are
-reported for first turns about a sample and later ones: with `--most-unfair 3` the 90th percentile of the first must not
-exceed three times that of the later ones.
+With more sessions than the workers can serve, most of the time is spent in the queue. So the waiting times are
+reported for first and later turns about a sample: with `--most-unfair 3`, the 90th percentile for first turns must not
+exceed three times that for later ones.
 """
 
 from __future__ import annotations
@@ -50,14 +49,16 @@ SHORTEST_MINUTES = 2.0
 
 
 def main() -> int:
-    """Load it, and look; 1 when the bar was missed."""
+    """Run the test and print the results; return 1 if a requirement is not met."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--sessions", type=int, default=50)
     parser.add_argument("--db", choices=("sqlite", "postgresql"), default="sqlite")
-    parser.add_argument("--think", type=float, default=2.0, help="Mean seconds until an answer.")
+    parser.add_argument(
+        "--think", type=float, default=2.0, help="Mean waiting time before an answer, in seconds."
+    )
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--dataset", choices=("small", "demo"), default="small")
     parser.add_argument("--most-ms", type=float, default=500.0)
@@ -81,7 +82,7 @@ def main() -> int:
 
 @contextmanager
 def database_of(kind: str) -> Generator[str]:
-    """Give the address of a new database; "" for the file in the folder."""
+    """Return the address of a new database; "" for the file in the folder."""
     if kind == "sqlite":
         yield ""
         return
@@ -94,23 +95,23 @@ def database_of(kind: str) -> Generator[str]:
 
 @dataclass(kw_only=True)
 class Loaded:
-    """What came of it.
+    """Results of the load test.
 
     Attributes:
-        about: how it was done.
-        people: who took part.
-        faults: what went wrong with them.
-        first_s: waits for replies to first turns about a sample, in seconds.
-        later_s: waits for replies to all other turns.
-        answered: turns with a reply within the time.
-        load: of the machine over the last minute, at the end of the time.
-        unended: runs that are not over.
-        turns: of each turn evaluated, seconds added, queued, evaluated.
-        memory: of each process by what it does, moments and bytes.
-        tables: what they grew to.
-        seconds: how long it took.
-        clients_cpu_s: seconds of the processor that the participants took.
-        is_whole: whether the database passes its own check.
+        about: description of the test conditions.
+        people: the participants.
+        faults: failures of the participants.
+        first_s: waiting times for replies to first turns about a sample, in seconds.
+        later_s: waiting times for replies to all other turns, in seconds.
+        answered: number of turns with a reply within the time.
+        load: load average of the machine over the last minute, at the end of the time.
+        unended: number of runs that are not over.
+        turns: seconds added, queued and spent on evaluation, per turn.
+        memory: moments and bytes, by the task of the process.
+        tables: final sizes of the tables.
+        seconds: duration of the test.
+        clients_cpu_s: processor time of the participants in seconds.
+        is_whole: whether the database passes its integrity check.
     """
 
     about: str
@@ -129,7 +130,7 @@ class Loaded:
     is_whole: bool
 
     def told(self) -> Generator[str]:
-        """Yield it, a line each."""
+        """Yield the lines of the summary."""
         runs = sum(len(person.finished) for person in self.people)
         yield (
             f"{self.about}, load {self.load:.0f}: {runs} runs, {self.answered} turns, "
@@ -154,13 +155,13 @@ class Loaded:
         yield f"added p99 {1e3 * np.quantile(self.turns[:, 0], 0.99):.0f} ms, {self.errors()} errors"
 
     def unfairness(self) -> float:
-        """Return the 90th percentile of the waits for first turns as a multiple of that for later turns."""
+        """Return the ratio of the 90th percentiles of the waiting times for first and later turns."""
         if not len(self.first_s) or not len(self.later_s):
             return 0.0
         return float(np.quantile(self.first_s, 0.9) / np.quantile(self.later_s, 0.9))
 
     def errors(self) -> int:
-        """Return how many answers or participants were not as they must be."""
+        """Return the number of failed answers and participants."""
         heard = [
             count
             for person in self.people
@@ -170,7 +171,7 @@ class Loaded:
         return sum(heard) + len(self.faults) + len(self._refused())
 
     def slopes(self) -> dict[str, tuple[float, float]]:
-        """Return bytes a second in the second half of the time, and the last bytes, for each kind of process."""
+        """Return, per kind of process, the bytes per second in the second half of the time, and the final bytes."""
         found: dict[str, tuple[float, float]] = {}
         for name, seen in self.memory.items():
             at, size = np.array(seen[len(seen) // 2 :], float).T
@@ -181,7 +182,7 @@ class Loaded:
         return found
 
     def is_held(self, most_s: float, minutes: float) -> bool:
-        """Tell whether the bar was held."""
+        """Return whether the requirements are met."""
         grown = [slope * 30 * minutes / last for slope, last in self.slopes().values()]
         is_flat = minutes < SHORTEST_MINUTES or max(grown) < GROWTH
         is_quick = bool(len(self.turns)) and float(np.quantile(self.turns[:, 0], 0.99)) < most_s
@@ -192,7 +193,7 @@ class Loaded:
 
 
 def load(folder: Path, db: str, given: argparse.Namespace) -> Loaded:
-    """Have participants hold runs for so long."""
+    """Let participants take part in runs for the given time."""
     data, rng = folder / "data", random.Random(0)
     dataset = "demo" if given.dataset == "demo" else draw_photographs(folder / "photographs")
     tokens = prepare(data, given.sessions, dataset, db=db)
@@ -221,7 +222,7 @@ def load(folder: Path, db: str, given: argparse.Namespace) -> Loaded:
     unended = wait_until_ended(data, db)
     server.stop()
     waits = [wait for person in people for wait in person.waits]
-    # When the time is over nobody begins another run, so that turns sent later find an empty queue.
+    # After the time is over nobody begins another run, so that turns sent later find an empty queue.
     within = [wait for wait in waits if wait.sent_at < ended]
     return Loaded(
         about=(
@@ -245,7 +246,7 @@ def load(folder: Path, db: str, given: argparse.Namespace) -> Loaded:
 
 
 def turns_in(log: Path) -> np.ndarray:
-    """Return seconds added, queued and evaluated of each turn in a log."""
+    """Return the seconds added, queued and spent on evaluation for each turn in a log."""
     evaluated: dict[str, dict[str, Any]] = {}
     replied: dict[str, float] = {}
     for line in log.read_text().splitlines():
@@ -267,13 +268,13 @@ def turns_in(log: Path) -> np.ndarray:
 
 
 def memory_of(server: Server) -> list[tuple[str, int]]:
-    """Return the memory of the server and of its workers together."""
+    """Return the total memory of the server and its workers."""
     workers = [_resident(pid) for pid in server.workers()]
     return [("the server", _resident(server.process.pid)), ("its workers", sum(workers))]
 
 
 def tables_of(address: str, turns: int) -> str:
-    """Return how many rows the tables have, and what a turn takes on disk."""
+    """Return the number of rows of the tables, and the disk space per turn."""
     database = Database(address if "://" in address else Path(address))
     with closing(database), database.reading() as session:
         counts = {

@@ -1,10 +1,10 @@
-"""A board with hundreds of runs: how much processor time its pages take, and how large they are.
+"""A board with hundreds of runs: the processor time that its pages take, and their size.
 
     python tests/stress/many_runs.py [--runs 500] [--samples 100]
 
-The runs are rows with extracts of made-up values, as boards read them, with turns and the results of an audit. Each
-team has two of them. After the first requests, another run ends. Bar: no page takes the server more than 3 s of
-processor time when it is asked for first or after the other run, more than 0.5 s afterwards, or has more than 5 MB.
+The runs are database rows with extracts of random values in the form that boards read, with turns and audit results.
+Each team has two of them. After the first requests, another run ends. Requirement: a page takes the server at most 3 s
+of processor time for the first request and after that run ends, at most 0.5 s otherwise, and has at most 5 MB.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ MOST_BYTES = 5_000_000
 
 
 def main() -> int:
-    """Fill a board, ask for its pages, and print; 1 when the bar was missed."""
+    """Fill a board, request its pages, and print the results."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -84,7 +84,7 @@ def main() -> int:
 
 
 def measured(folder: Path, samples: Sequence[str]) -> Extract:
-    """Return the extract of a real run, with its targets repeated for as many samples."""
+    """Return the extract of a real run, with its targets repeated for the given number of samples."""
     run = evaluate(
         "clicks",
         segmenter="watershed",
@@ -187,7 +187,7 @@ def add_run(session: Session, challenge: Challenge, number: int, extract: Extrac
 
 
 def varied(extract: Extract, name: str, rng: np.random.Generator) -> Extract:
-    """Return an extract with other values, the better the later it is drawn by chance."""
+    """Return an extract with other values, drawn around a random quality."""
     gain = rng.normal(0, 0.05)
     values: dict[str, dict[str, tuple[float, ...]]] = {}
     for user, by_statistic in extract.values.items():
@@ -200,7 +200,7 @@ def varied(extract: Extract, name: str, rng: np.random.Generator) -> Extract:
 
 
 def look(server: Server, invitation: str, run: str, end_another: Callable[[], None]) -> bool:
-    """Print times and sizes of pages; return whether all are within the bar."""
+    """Print times and sizes of pages; return whether all meet the requirements."""
     base = f"http://127.0.0.1:{server.port}"
     board = f"/challenges/{SLUG}/{PHASE}/board"
     audit = f"/organise/challenges/{SLUG}/audit"

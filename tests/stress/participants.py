@@ -1,4 +1,4 @@
-"""People who take part in a challenge, answer everything with the whole picture, and remember what they were told."""
+"""Participants that answer every prompt with the whole picture, and remember the replies."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class TurnWait:
     """The wait for the reply to one turn.
 
     Attributes:
-        number: of the turn among those about its sample; 0 for the first one.
-        sent_at: when it was sent, by `time.monotonic`.
-        seconds: from then until the reply, requests sent again included.
+        number: number of the turn among those about its sample, from 0.
+        sent_at: time of sending, by `time.monotonic`.
+        seconds: time from sending to the reply, including retries.
     """
 
     number: int
@@ -50,23 +50,23 @@ class TurnWait:
 
 
 class Participant(threading.Thread):
-    """Holds runs, one after the other, until it is told to stop.
+    """Takes part in one run after the other until it is stopped.
 
     Args:
-        server: who asks.
-        token: whose it is.
-        think_s: called for how long each answer takes.
-        is_empty: answer with nothing at all instead of the whole picture.
+        server: server of the challenge.
+        token: the participant's access token.
+        think_s: function that returns the seconds to wait before each answer.
+        is_empty: whether to answer with an empty mask instead of the whole picture.
 
     Attributes:
-        acknowledged: by run, sample and number of a turn, the hash of the reply.
-        holds: the run under way.
-        finished: the runs that were held to their end.
-        refused: why runs were ended by the server.
-        heard: how often each status came.
-        words: what was said with a 503.
-        waits: for the reply to each turn.
-        fault: why it gave up, else "".
+        acknowledged: hash of the reply, by run, sample and number of the turn.
+        holds: the current run.
+        finished: completed runs.
+        refused: why the server ended runs.
+        heard: number of replies per status.
+        words: messages received with a 503.
+        waits: wait for the reply to each turn.
+        fault: why the participant gave up; "" if it did not.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Participant(threading.Thread):
         self.fault = ""
 
     def run(self) -> None:
-        """Hold runs."""
+        """Take part in runs."""
         try:
             while not self.is_over.is_set():
                 self.hold()
@@ -102,7 +102,7 @@ class Participant(threading.Thread):
             self.fault = f"{type(error).__name__}: {error}"
 
     def hold(self) -> None:
-        """Hold a run to its end, or until the server ends it."""
+        """Take part in a run to its end, or until the server ends it."""
         try:
             run = self.begin()
             self.holds = run["id"]
@@ -119,11 +119,11 @@ class Participant(threading.Thread):
         return self.ask("POST", f"/challenges/{SLUG}/phases/{PHASE}/runs", json=told).json()
 
     def ask(self, method: str, place: str, **body: Any) -> httpx2.Response:
-        """Ask until there is an answer, as a patient client does.
+        """Send a request until it is answered, with retries as in a patient client.
 
         Raises:
-            RunEnded: the server will take nothing more of this run.
-            ValueError: it says something that it should not.
+            RunEnded: the server accepts nothing more for this run.
+            ValueError: the reply is not allowed.
         """
         until = time.monotonic() + PATIENCE_S
         while time.monotonic() < until:
@@ -142,14 +142,14 @@ class Participant(threading.Thread):
         raise TimeoutError(f"{method} {place}: nothing in {PATIENCE_S:.0f} s")
 
     def look(self, place: str) -> httpx2.Response:
-        """Return the answer to one look, from another thread."""
+        """Return the response to one read request, sent from another thread."""
         url = f"{str(self._client.base_url).rstrip('/')}{place}"
         return httpx2.get(
             url, headers=dict(self._client.headers), timeout=60, trust_env=False, verify=False
         )
 
     def queue(self) -> dict[str, Any] | None:
-        """Return where the turn under way stands, as the server tells; None when there is none."""
+        """Return the queue position of the current turn as the server reports it; None without a turn."""
         with suppress(httpx2.TransportError):
             answer = self.look(f"/runs/{self.holds}") if self.holds else None
             if answer is not None and answer.status_code == 200:
@@ -157,7 +157,7 @@ class Participant(threading.Thread):
         return None
 
     def lost(self) -> int:
-        """Return how many acknowledged turns are not there with the reply that was given."""
+        """Return the number of acknowledged turns that are not stored with the reply that was sent."""
         asked = {
             where: self.ask("GET", "/runs/{}/samples/{}/turns/{}".format(*where)).content
             for where in self.acknowledged
@@ -200,7 +200,7 @@ def opening(dialogues: int) -> bytes:
 
 @lru_cache(maxsize=64)
 def answering(shape: Shape, dialogues: tuple[int, ...], is_empty: bool) -> bytes:
-    """Return a turn that answers all these dialogues with the whole picture, or nothing."""
+    """Return a turn that answers all these dialogues with the whole picture, or with an empty mask."""
     mask = np.full(shape, not is_empty)
     return pack_turn(
         TurnMessage(
@@ -213,12 +213,12 @@ def answering(shape: Shape, dialogues: tuple[int, ...], is_empty: bool) -> bytes
 
 
 def progress_of(people: Iterable[Participant]) -> int:
-    """Return how many turns were acknowledged so far."""
+    """Return the number of turns acknowledged so far."""
     return sum(len(person.acknowledged) for person in people)
 
 
 def wait_for_progress(people: Sequence[Participant], seconds: float = 30.0) -> None:
-    """Wait until another turn is acknowledged: a server that is killed at once each time has nothing to lose."""
+    """Wait until another turn is acknowledged, because a server killed before that has nothing to lose."""
     before, until = progress_of(people), time.monotonic() + seconds
     while progress_of(people) == before and time.monotonic() < until:
         time.sleep(0.02)
@@ -226,15 +226,15 @@ def wait_for_progress(people: Sequence[Participant], seconds: float = 30.0) -> N
 
 @dataclass(frozen=True, kw_only=True)
 class Ended:
-    """How it ended.
+    """Results of the participants of a test.
 
     Attributes:
-        people: who took part.
-        faults: what went wrong with them.
-        unended: runs that are not over.
-        lost: turns that were acknowledged and are not there with the reply that was given.
-        found: in the folder.
-        logged: the last lines of faults in the server's log.
+        people: the participants.
+        faults: failures of the participants.
+        unended: number of runs that are not over.
+        lost: number of acknowledged turns that are not stored with the reply that was sent.
+        found: what the check of the folder found.
+        logged: the last lines of errors in the server's log.
     """
 
     people: Sequence[Participant]
@@ -251,21 +251,21 @@ class Ended:
 
     @property
     def finished(self) -> list[str]:
-        """The runs that were held to their end."""
+        """The completed runs."""
         return [run for person in self.people for run in person.finished]
 
     @property
     def words(self) -> set[str]:
-        """What was said with a 503."""
+        """The messages received with a 503."""
         return {word for person in self.people for word in person.words}
 
     def heard(self, status: int) -> int:
-        """Return how often a status came."""
+        """Return how often a status was received."""
         return sum(person.heard[status] for person in self.people)
 
     @property
     def is_right(self) -> bool:
-        """Whether nothing was lost, and something was there to be lost."""
+        """Whether nothing was lost and there was something to lose."""
         wrong = (
             self.faults
             or self.unended
@@ -277,7 +277,7 @@ class Ended:
         return self.found.is_right and bool(self.finished) and not wrong
 
     def __str__(self) -> str:
-        """Two lines, and one for each fault of the server where there were any."""
+        """Two lines, and one for each error in the server's log."""
         faults = (
             "".join(f"{count} times {fault}\n" for fault, count in self.logged.items())
             if self.heard(500)
@@ -322,7 +322,7 @@ def faults_in(log: Path) -> Counter[str]:
 
 
 def let_them_finish(people: Sequence[Participant], seconds: float = 300.0) -> list[str]:
-    """Let everybody end the run under way; return what went wrong with whom."""
+    """Let all participants end their current runs; return their failures."""
     until = time.monotonic() + seconds
     for person in people:
         person.is_over.set()

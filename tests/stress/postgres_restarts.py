@@ -1,10 +1,10 @@
-"""A PostgreSQL that is stopped and started again under a server, while participants send answers.
+"""Restarts of a PostgreSQL server under a running site, while participants send answers.
 
     python tests/stress/postgres_restarts.py [--restarts 5] [--clients 4] [--seed N]
 
-It is a real one, in a folder of its own, which waits for the disk with each transaction. Every other time it is stopped
-in the middle of whatever is under way ("immediate"), else it lets nobody finish but writes all down ("fast"); it stays
-away for up to three seconds. Bar: as for a server that is killed, and whoever asks meanwhile is told to ask again.
+It is a real PostgreSQL server in its own folder, which syncs each transaction to the disk. Every second stop aborts all
+transactions ("immediate"), the others write everything down first ("fast"); it stays away for up to three seconds.
+Requirements are those for a server that is killed; also, requests sent meanwhile must be told to retry.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from served import Server, draw_photographs, prepare
 
 
 def main() -> int:
-    """Restart, and look; 1 when the bar was missed."""
+    """Run the test and print the results; return 1 if a requirement is not met."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -45,7 +45,7 @@ def main() -> int:
 def restart_and_look(
     postgres: Postgres, restarts: int, clients: int, seed: int, rng: random.Random
 ) -> int:
-    """Have participants hold runs while the database is restarted."""
+    """Let participants take part in runs while the database is restarted."""
     db = postgres.new_database()
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "data"

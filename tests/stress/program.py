@@ -1,4 +1,4 @@
-"""The command in this process. Its tree of commands is built once: that takes as long as most of them."""
+"""The command-line program in this process. Building its command tree takes as long as most commands, so it is kept."""
 
 from __future__ import annotations
 
@@ -13,6 +13,6 @@ _TREE = get_command(app)
 
 
 def segarena(*arguments: str, columns: int = 80) -> Result:
-    """Run a command; return what came of it."""
+    """Run a command; return its result."""
     with patch("typer.testing._get_command", lambda _: _TREE):
         return CliRunner(env={"COLUMNS": str(columns)}).invoke(app, arguments)

@@ -1,6 +1,6 @@
 """Measure what image-blind attackers learn: python tests/stress/prompt_attacks.py [DATASET] [--samples 2].
 
-The same table is on the page of a rehearsal and at the end of `segarena challenge rehearse`.
+The page of a rehearsal shows the same table, and `segarena challenge rehearse` prints it at its end.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from segarena.terminal.sheet_output import show_sheet
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.challenges.evaluator import Evaluator
 from segarena_server.challenges.prompt_attacks import measure_prompt_attacks
-from segarena_server.commands.organiser_sheets import attacked
+from segarena_server.commands.organiser_sheets import attack_sheet
 
 
 def main() -> None:
@@ -29,7 +29,7 @@ def main() -> None:
         phases=(Phase(name="test", seed=1),),
     )
     samples = Evaluator(challenge).samples("test")[: options.samples]
-    show_sheet(attacked(measure_prompt_attacks(challenge, "test", samples)))
+    show_sheet(attack_sheet(measure_prompt_attacks(challenge, "test", samples)))
 
 
 if __name__ == "__main__":

@@ -248,7 +248,7 @@ def serve(data: Path, dataset: str, benchmark: str) -> tuple[SiteServer, str, st
 
 
 def hold_here(root: Path, dataset: str, rounds: int) -> dict[str, Any]:
-    """Hold the session with `segarena.davis`; return the lines and masks of each interaction."""
+    """Run the session with `segarena.davis`; return the lines and masks of each interaction."""
     names: dict[str, Any] = {}
     exec(MODEL, names)
     with DavisInteractiveSession(
@@ -263,7 +263,7 @@ def hold_here(root: Path, dataset: str, rounds: int) -> dict[str, Any]:
 
 
 def run_client(python: str, host: str, token: str, root: Path, rounds: int) -> dict[str, Any]:
-    """Hold a session with the published client, at a host or in its own process; return what it printed."""
+    """Run a session with the published client, at a host or in its own process; return its output."""
     height, width = SIDES
     table: dict[str, dict[str, Any]] = {}
     for name, (frames, objects) in SEQUENCES.items():
@@ -284,7 +284,7 @@ def run_client(python: str, host: str, token: str, root: Path, rounds: int) -> d
 
 
 def most_difference_px(first: dict[str, Any], second: dict[str, Any], rounds: slice) -> float:
-    """Return the largest distance along an axis between points of two sessions; infinite for other lines."""
+    """Return the largest distance along an axis between points of two sessions; infinite if the lines do not match."""
     most = 0.0
     for name, interactions in first.items():
         for one, other in zip(interactions[rounds], second[name][rounds], strict=True):
@@ -364,7 +364,7 @@ def mask_hashes(interactions: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def main() -> int:
-    """Hold the three sessions and compare them."""
+    """Run the three sessions and compare them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("python")
     parser.add_argument("--rounds", type=int, default=8)

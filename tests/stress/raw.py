@@ -1,4 +1,4 @@
-"""Requests as bytes: what no client library would send."""
+"""Requests as bytes, for what no client library would send."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PATIENCE_S = 40.0
 
 @dataclass(frozen=True)
 class Sound:
-    """A request as it should be, before anything is done to it."""
+    """A valid request, before it is damaged."""
 
     method: str
     path: str
@@ -20,7 +20,7 @@ class Sound:
     body: bytes
 
     def written(self, port: int) -> bytes:
-        """Return its bytes; headers of their own replace those that would be right."""
+        """Return the request as bytes; its own headers replace the correct ones."""
         told = {
             "host": f"127.0.0.1:{port}",
             "connection": "close",
@@ -35,7 +35,7 @@ class Sound:
 
 
 def exchange(port: int, request: bytes, patience_s: float = PATIENCE_S) -> tuple[int, bytes]:
-    """Send bytes; return the status, 0 when there was none in time, and what was said."""
+    """Send bytes; return the status and the body, with status 0 if no response came in time."""
     answer = bytearray()
     with (
         suppress(OSError),

@@ -1,4 +1,4 @@
-"""Every reader of single files, with a small sound file for it; `folders.py` has those of files in folders."""
+"""Every reader of single files, with a small intact file for it; for readers of folders see `folders.py`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _reader(name: str, make: Callable[[Path], Any], read: Callable[[Path], Any])
 
 
 def readers() -> list[Folder]:
-    """Return all of them."""
+    """Return all readers of this module."""
     from segarena.datasets.bsds500 import read_compact, read_original
     from segarena.files.images import read_image, read_mask_colours, read_mask_values
     from segarena.systems.clicks.crowd.clicks_table import read_clicks
@@ -280,7 +280,7 @@ def _dicom(path: Path) -> None:
 
 
 def write_workbook(path: Path, rows: list[list[Any]]) -> None:
-    """Write a table as .xlsx; texts stand in their cells."""
+    """Write a table as .xlsx, with texts stored in the cells."""
 
     def cell(at: str, value: Any) -> str:
         is_text = isinstance(value, str)

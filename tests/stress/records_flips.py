@@ -1,8 +1,8 @@
-"""Single-bit flips over the files of a run folder: how many are refused, harmless, or read with other values.
+"""Single-bit flips in the files of a run folder: how many are rejected, harmless, or change the values read.
 
     python tests/stress/records_flips.py [--flips 1500]
 
-An abort of the process would end the script. Bar: no flip is read with other values.
+A crash of the process would end the script. Requirement: no flip changes the values read.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ TABLES = ("records", "timings", "masks")
 
 
 def values(run: Path) -> list[object]:
-    """Return all that is read of a run."""
+    """Return all values that are read from a run."""
     folder = RunFolder.open(run)
     return [folder.read(table).to_dicts() for table in TABLES]
 
 
 def main() -> int:
-    """Flip, read, put back; print the counts."""
+    """Flip each bit, read the run, and restore the bit; print the counts."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--flips", type=int, default=1500)
     flips = parser.parse_args().flips

@@ -42,7 +42,7 @@ SIDES = (480, 640)
 
 
 def main() -> int:
-    """Send pairs and compare; 1 when the bar was missed."""
+    """Send pairs of requests and compare their times; return 1 if a requirement is not met."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -101,7 +101,7 @@ def compare(
     pairs: int,
     rng: random.Random,
 ) -> bool:
-    """Print how often the first of a pair took longer; return whether that may be chance."""
+    """Print how often the first request of a pair took longer; return whether this can be chance."""
     times_s: tuple[list[float], list[float]] = ([], [])
     for _ in range(pairs):
         for which in rng.sample((0, 1), 2):
@@ -212,14 +212,14 @@ def begin(api: Callable[..., httpx2.Response]) -> dict[str, Any]:
 
 
 def sign_in(client: httpx2.Client, name: str) -> float:
-    """Return the seconds of a sign-in with a wrong password."""
+    """Return the duration of a sign-in with a wrong password in seconds."""
     begun = time.perf_counter()
     client.post("/sign-in", data={"name": name, "password": "a wrong password"})
     return time.perf_counter() - begun
 
 
 def timed(api: Callable[..., httpx2.Response], path: str) -> float:
-    """Return the seconds of a request."""
+    """Return the duration of a request in seconds."""
     begun = time.perf_counter()
     api("GET", path)
     return time.perf_counter() - begun

@@ -1,9 +1,9 @@
-"""Random edits of a run.json before it is reported on, checked, and continued: what is not refused in one line?
+"""Random edits of a run.json before it is reported on, checked and resumed: are all faults rejected in one line?
 
     python tests/stress/run_json_edits.py [--cases 2000] [--seed 0]
 
-Values change type, keys go, values swap places; there are NaN, huge numbers, NULs, deep lists, and other bytes. Wrong
-is any exception that is not segarena's, a message of several lines, and more than 20 s.
+Values change type or are swapped, keys are removed, and NaN, huge numbers, NULs, deep lists and other bytes are
+inserted. A case fails on an exception that segarena does not define, a message of several lines, and more than 20 s.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ ODD: list[Any] = [
 
 
 def places(plain: Any, where: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Yield the way to each value inside."""
+    """Yield the path to each value inside."""
     inner = (
         plain.items()
         if isinstance(plain, dict)
@@ -91,7 +91,7 @@ def places(plain: Any, where: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]
 
 
 def edited(plain: Any, draw: random.Random) -> str:
-    """Return the text of a run.json with one to three things wrong."""
+    """Return the text of a run.json with one to three errors."""
     new = copy.deepcopy(plain)
     for _ in range(draw.choice((1, 1, 1, 2, 3))):
         ways = list(places(new))
@@ -108,14 +108,14 @@ def edited(plain: Any, draw: random.Random) -> str:
 
 
 def inside(plain: Any, way: list[Any]) -> Any:
-    """Return what lies at the end of a way."""
+    """Return the value at the end of a path."""
     for key in way:
         plain = plain[key]
     return plain
 
 
 def other(action: str, value: Any, new: Any, draw: random.Random) -> Any:
-    """Return what is put in the place of a value."""
+    """Return the replacement of a value."""
     if action == "swap":
         return inside(new, list(draw.choice(list(places(new)))))
     if action == "nest":
@@ -130,7 +130,7 @@ def other(action: str, value: Any, new: Any, draw: random.Random) -> Any:
 
 
 def damaged(plain: Any, whole: bytes, draw: random.Random) -> bytes:
-    """Return a run.json that is wrong as a text, or as JSON."""
+    """Return a run.json that is invalid as text or as JSON."""
     kind = draw.random()
     if kind < 0.9:
         return edited(plain, draw).encode()
@@ -149,7 +149,7 @@ def damaged(plain: Any, whole: bytes, draw: random.Random) -> bytes:
 
 
 def use(run: Path, out: Path) -> int:
-    """Report on a run, check it, and continue it; return how much of that was not refused in one line."""
+    """Report on a run, check it, and resume it; return how many of these steps did not fail with a one-line message."""
     made = 0
 
     def report() -> None:
@@ -171,7 +171,7 @@ def ring(_number: int, _frame: object) -> None:
 
 
 def where(error: BaseException) -> str:
-    """Return the line of segarena that was at work."""
+    """Return the line of segarena at which an exception was raised."""
     frames = [
         frame for frame in traceback.extract_tb(error.__traceback__) if "segarena" in frame.filename
     ]
@@ -183,12 +183,12 @@ def where(error: BaseException) -> str:
 
 
 def names(folder: Path) -> list[str]:
-    """Return what lies in a folder."""
+    """Return the files in a folder."""
     return sorted(path.name for path in folder.iterdir())
 
 
 def main(cases: int, seed: int) -> int:
-    """Try so many edits, print what went wrong; return how many did."""
+    """Try this many edits and print the failures; return their number."""
     wrong, made = 0, 0
     before = signal.signal(signal.SIGALRM, ring)
     with tempfile.TemporaryDirectory() as there:

@@ -57,11 +57,11 @@ class Truths:
 
 
 class Scores:
-    """The scores that a team sees of its runs about the same samples.
+    """The scores that a team sees of its runs on the same samples.
 
     Args:
-        targets: of a run, one for each sample.
-        is_protected: whether the rules of a test hold by default; else every score is shown, rounded to two decimals.
+        targets: targets of a run, one for each sample.
+        is_protected: whether the default rules of a test apply; else every score is shown, rounded to two decimals.
     """
 
     def __init__(self, targets: Truths, *, is_protected: bool) -> None:
@@ -73,7 +73,7 @@ class Scores:
         self.runs = 0
 
     def send(self, masks: Sequence[Mask]) -> float | None:
-        """Return the shown mean of a run; None if it is withheld."""
+        """Return the shown mean score of a run; None if it is withheld."""
         self.runs += 1
         values = tuple(map(iou, masks, self._targets.truths))
         extract = replace(self._extract, values={"u": {"IoU": values}})
@@ -90,7 +90,7 @@ class Scores:
 def vernier(
     scores: Scores, targets: Truths, runs: int, rng: np.random.Generator, side: int
 ) -> list[Mask]:
-    """Change one block at a time, with the mean just below an edge of rounding."""
+    """Change one block at a time, with the mean just below a rounding threshold."""
     masks = list(targets.blind)
     goal = scores.send(masks)
     if goal is None:
@@ -174,7 +174,7 @@ for given_back in (0.003, 0.01, 0.03):
 
 
 def blind_targets(dataset_name: str, samples: int) -> Truths:
-    """Return the largest target of each sample, and the blind mask after a dialogue by the rules."""
+    """Return the largest target of each sample, and the blind mask after a dialogue with the default rules."""
     dataset = build("dataset", PluginSpec.of(dataset_name))
     segmenter = build("segmenter", PluginSpec.of("image-blind"))
     truths: list[Mask] = []
@@ -277,7 +277,7 @@ def _edge_of_rounding(
     scores: Scores,
     runs: int,
 ) -> int:
-    """Return the least number of removed pixels with which the shown score is below the goal."""
+    """Return the least number of removed pixels for which the shown score is below the goal."""
     low = 0
     high = most
     while low < high and scores.runs < runs:

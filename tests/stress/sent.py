@@ -1,10 +1,11 @@
-"""A server that is killed at random instants, and the processes that judge, while programs of participants are judged.
+"""Kills of a server and of its judging processes while it judges the programs of participants.
 
     python tests/stress/sent.py [--kills 20] [--programs 4] [--seed N]
 
-Programs that answer everything with the whole picture are sent, and the server is killed with SIGKILL and started
-again; every third time a process that judges is killed instead. Bar: every program is judged to its last sample, all
-leave the same records without a failure, none is counted twice, and no confined process and no unpacked folder is left.
+Programs that answer everything with the whole picture are submitted. The server is killed with SIGKILL at random
+moments and restarted; every third time, a process that judges is killed instead. Requirement: every program is judged
+to its last sample, all leave the same records without a failure, none is counted twice, and no confined process and no
+unpacked folder is left.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ serve(Model)
 
 
 def main() -> int:
-    """Kill, and look; 1 when the bar was missed."""
+    """Run the test and print the results; return 1 if a requirement is not met."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -99,7 +100,7 @@ def send(api: httpx2.Client) -> str:
 
 
 def kill_one(server: Server, rng: random.Random, number: int) -> str:
-    """Kill the server, and start it again; every third time one of the processes that judge."""
+    """Kill the server and restart it, or every third time one of the processes that judge."""
     time.sleep(rng.uniform(0.2, 4.0))
     judging = [pid for pid in server.workers() if is_judging(pid)]
     if number % 3 == 2 and judging:
@@ -113,7 +114,7 @@ def kill_one(server: Server, rng: random.Random, number: int) -> str:
 
 
 def wait_for(api: httpx2.Client, sent: Sequence[str]) -> list[str]:
-    """Return what became of the runs of all that was sent, when they are over."""
+    """Return the states of the runs of all submissions, once they are over."""
     until = time.monotonic() + LONGEST_WAIT_S
     while True:
         told = [api.get(f"/sent/{name}").json() for name in sent]
@@ -127,7 +128,7 @@ def wait_for(api: httpx2.Client, sent: Sequence[str]) -> list[str]:
 
 
 def look(data: Path, sent: Sequence[str]) -> int:
-    """Return how many runs are not complete, have a failure, or other records than the first."""
+    """Return the number of runs that are incomplete, have a failure, or have other records than the first."""
     found = [
         RunFolder.open(data / "runs" / name) for name in sent if (data / "runs" / name).is_dir()
     ]
@@ -141,7 +142,7 @@ def look(data: Path, sent: Sequence[str]) -> int:
 
 
 def is_judging(pid: int) -> bool:
-    """Tell whether a worker process has a program."""
+    """Return whether a worker process is judging a program."""
     return any(
         f"segarena-sent-{pid}-" in path.name
         for path in Path(tempfile.gettempdir()).glob("segarena-sent-*")
@@ -149,7 +150,7 @@ def is_judging(pid: int) -> bool:
 
 
 def is_confined(pid: int) -> bool:
-    """Tell whether a process is one of a sandbox."""
+    """Return whether a process runs in a sandbox."""
     # By what it has mounted: the command line in a sandbox names no folder of ours.
     try:
         mounts = Path(f"/proc/{pid}/mountinfo").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""A server of challenges in processes of its own, and what must hold of its folder afterwards; for scripts beside."""
+"""A challenge server in separate processes, and checks of its folder afterwards; used by the other scripts."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ PATIENT = {"requests_per_minute": 10**6}
 
 @dataclass
 class Server:
-    """A server in a process of its own, on a folder that outlives it.
+    """A server in a separate process, on a folder that outlives it.
 
     Attributes:
-        data: its folder.
-        log: what it writes of each request.
-        settings: as in its configuration file.
-        around: a command that runs it.
-        environment: more variables.
+        data: its data folder.
+        log: log file of its requests.
+        settings: text of its configuration file.
+        around: command that wraps the server's command.
+        environment: additional environment variables.
     """
 
     data: Path
@@ -69,13 +69,13 @@ class Server:
     environment: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Choose a port, which it keeps whenever it is started again."""
+        """Choose a port, which is kept across restarts."""
         with closing(socket.socket()) as found:
             found.bind(("127.0.0.1", 0))
             self.port = int(found.getsockname()[1])
 
     def start(self) -> None:
-        """Start it; it answers some seconds later."""
+        """Start the server; it responds some seconds later."""
         told = {"port": self.port, "workers": 2, **self.settings}
         told["limits"] = {**PATIENT, **told.get("limits", {})}
         words = [
@@ -90,7 +90,7 @@ class Server:
         self.process = subprocess.Popen(words, env={**os.environ, **self.environment})
 
     def wait(self, seconds: float = 120.0) -> None:
-        """Wait until it answers."""
+        """Wait until the server responds."""
         until = time.monotonic() + seconds
         while True:
             with (
@@ -105,12 +105,12 @@ class Server:
             time.sleep(0.05)
 
     def kill(self) -> None:
-        """End it as a power cut would."""
+        """Kill the server with SIGKILL, as a power failure would."""
         self.process.kill()
         self.process.wait()
 
     def stop(self) -> None:
-        """Ask it to end."""
+        """Ask the server to stop."""
         for pid in children(self.process.pid) if self.around else (self.process.pid,):
             os.kill(pid, signal.SIGTERM)
         try:
@@ -119,7 +119,7 @@ class Server:
             self.kill()
 
     def workers(self) -> list[int]:
-        """Return the processes that evaluate."""
+        """Return the worker processes that evaluate."""
         family = [self.process.pid, *(children(self.process.pid) if self.around else ())]
         return [
             pid for parent in family for pid in children(parent) if "spawn_main" in command(pid)
@@ -127,7 +127,7 @@ class Server:
 
 
 def children(pid: int) -> list[int]:
-    """Return the processes that a process has started and that are not over."""
+    """Return the running child processes of a process."""
     found: list[int] = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
@@ -162,7 +162,7 @@ def draw_photographs(folder: Path, count: int = 2) -> str:
 def prepare(
     data: Path, clients: int, dataset: str, *, db: str = "", benchmark: str = "clicks", **phase: Any
 ) -> list[str]:
-    """Make a challenge and people who take part; return their tokens."""
+    """Create a challenge and participants; return their tokens."""
     site = open_site(data, Settings(db=db))
     rules = {
         "kind": "practice",
@@ -185,7 +185,7 @@ def prepare(
 
 
 def add_person(site: Site, name: str, role: str = "participant") -> str:
-    """Add somebody with an account; return their token."""
+    """Add a person with an account; return their token."""
     with site.database.writing() as session:
         now = site.now()
         person = register(session, now, name=name, kept="-", invitation=invite(session, now, role))
@@ -195,13 +195,13 @@ def add_person(site: Site, name: str, role: str = "participant") -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """What is in a server's folder and database afterwards.
+    """State of a server's folder and database after a test.
 
     Attributes:
-        twice: turns that count though nobody was told of them, or that count twice.
-        torn: finished runs that are not in their folder to the last round.
-        differing: finished runs whose records are not those of the others, which gave the same answers.
-        is_whole: whether the database passes its own check.
+        twice: number of turns that were counted without a reply, or counted twice.
+        torn: number of finished runs whose folder is incomplete.
+        differing: number of finished runs whose records differ from those of the others, which gave the same answers.
+        is_whole: whether the database passes its integrity check.
     """
 
     twice: int
@@ -211,7 +211,7 @@ class Found:
 
     @property
     def is_right(self) -> bool:
-        """Whether all is as it must be."""
+        """Whether all requirements are met."""
         return self.is_whole and not (self.twice or self.torn or self.differing)
 
     def __str__(self) -> str:
@@ -222,13 +222,13 @@ class Found:
 def look(
     data: Path, acknowledged: Mapping[str, int], finished: Sequence[str], db: str = ""
 ) -> Found:
-    """Return what is found when all is over: runs that gave the same answers must have left the same.
+    """Check the folder when all runs are over: runs with the same answers must have the same records.
 
     Args:
-        data: the folder.
-        acknowledged: how many turns of each run were answered.
-        finished: the runs that were held to their end.
-        db: where the database is, if not in the folder.
+        data: the data folder.
+        acknowledged: number of answered turns per run.
+        finished: the completed runs.
+        db: address of the database; "" for the file in the folder.
     """
     database = Database(db or data / "segarena.sqlite")
     with database.reading() as session:
@@ -246,7 +246,7 @@ def look(
 
 
 def records_of(folder: Path) -> pl.DataFrame | None:
-    """Return the records of a run; None when they are not there to the last round."""
+    """Return the records of a run; None if they are incomplete."""
     try:
         run = RunFolder.open(folder)
         records = run.records()
@@ -261,7 +261,7 @@ def records_of(folder: Path) -> pl.DataFrame | None:
 
 
 def integrity_of(file: Path) -> bool:
-    """Tell whether SQLite finds a database whole."""
+    """Return whether SQLite finds a database intact."""
     with closing(sqlite3.connect(file)) as plain:
         return plain.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 

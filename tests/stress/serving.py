@@ -1,12 +1,12 @@
-"""A server that is killed at random instants, and its workers too, while participants send answers.
+"""Kills of a server and of its workers at random moments, while participants send answers.
 
     python tests/stress/serving.py [--kills 50] [--worker-kills 30] [--jobs 200] [--clients 4] [--seed N]
 
-First the server is killed with SIGKILL and started again, so many times: some time after a turn was acknowledged, or
-while it starts. Then, without a pause for the participants, its worker processes are, until so many were killed and so
-many turns were acknowledged meanwhile. Bar: every answer that was acknowledged is there afterwards with the reply that
-was given, none counts twice, no run is given up, the database is whole, and every run is in its folder to the last
-round with the same records.
+First the server is killed with SIGKILL and restarted, `--kills` times: some time after a turn was acknowledged, or
+while it starts. Then, without a pause for the participants, workers are killed until `--worker-kills` are dead and
+`--jobs` turns have been acknowledged meanwhile. Requirement: every acknowledged answer is stored with the reply that
+was sent, none is counted twice, no run is given up, the database is intact, and the folder of every run is complete,
+with the same records.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LONGEST_WAIT_S = 30.0
 
 
 def main() -> int:
-    """Kill, and look; 1 when the bar was missed."""
+    """Run the test and print the results; return 1 if a requirement is not met."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -67,7 +67,7 @@ def main() -> int:
 def kill_servers(
     server: Server, people: Sequence[Participant], kills: int, rng: random.Random
 ) -> None:
-    """Kill the server so many times: mostly at work, else while it starts."""
+    """Kill the server `kills` times: mostly while it works, otherwise while it starts."""
     for _ in range(kills):
         if rng.random() < 0.8:
             wait_for_progress(people)
@@ -81,7 +81,7 @@ def kill_servers(
 def kill_workers(
     server: Server, people: Sequence[Participant], kills: int, jobs: int, rng: random.Random
 ) -> tuple[int, int]:
-    """Kill workers so many times, and go on until so many jobs are done; return how many of both there were."""
+    """Kill workers until `kills` are dead and `jobs` turns are acknowledged; return both numbers."""
     if not kills:
         return 0, 0
     wait_for_progress(people)

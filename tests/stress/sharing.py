@@ -1,12 +1,11 @@
-"""Work that three processes share, of which one is killed or stopped for a while, against one process left in peace.
+"""Work shared by three processes, one of which is killed or paused, compared with work by one undisturbed process.
 
     python tests/stress/sharing.py --kills 10
 
-Three processes take part in a run, and in a study of annotations, with `--share`. At a random instant while they are at
-work one of them is killed (SIGKILL, with all its processes), or held (SIGSTOP) until the others have given it up and
-finished, and let go on then. The others must end well, whatever was left by the first must be done, and the folder
-must be that of one process alone, byte for byte: records, kept masks and report of the run, results and page of
-the study.
+Three processes take part in a run, and in a study of annotations, with `--share`. At a random moment during the work
+one of them is killed (SIGKILL, with all its processes), or paused (SIGSTOP) until the others have taken over its work
+and finished, and then resumed. The others must succeed, all work left by the first must be done, and the folder must
+equal that of a single process, byte for byte: records, kept masks and report of the run, results and page of the study.
 """
 
 from __future__ import annotations
@@ -33,13 +32,13 @@ IMPATIENT += "from segarena.work.sharing import claims; claims.Claims.__init__._
 
 
 def wait_for(condition: Callable[[], bool], processes: list[subprocess.Popen[bytes]]) -> None:
-    """Wait until something is so, or all processes have ended."""
+    """Wait until a condition holds, or all processes have ended."""
     while not condition() and any(process.poll() is None for process in processes):
         time.sleep(0.01)
 
 
 def end(process: subprocess.Popen[bytes], how: signal.Signals) -> bool:
-    """Send a signal to a process and all that it started; return whether it was alive."""
+    """Send a signal to a process and all its children; return whether it was alive."""
     is_alive = process.poll() is None
     with suppress(ProcessLookupError):
         os.killpg(process.pid, how)
@@ -49,10 +48,10 @@ def end(process: subprocess.Popen[bytes], how: signal.Signals) -> bool:
 def share(
     words: list[str], out: Path, wait_s: float, how: signal.Signals, has_begun: Callable[[], bool]
 ) -> bool:
-    """Have three processes share a work, and do something to one of them; return whether that one was at work.
+    """Let three processes share the work, and kill or pause one; return whether that one was working.
 
     Raises:
-        SystemExit: one of the others did not end well.
+        SystemExit: one of the others failed.
     """
     code = IMPATIENT + AS_IT_IS if how is signal.SIGSTOP else AS_IT_IS
     given = [[*words, "-o", str(out), "--share", "-w", workers] for workers in ("0", "0", "1")]
@@ -80,7 +79,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 
 def try_runs(folder: Path, kills: int, how: signal.Signals, rng: random.Random) -> tuple[int, int]:
-    """Share runs; return how many of the kills met somebody at work, and how many runs differ."""
+    """Share runs; return how many of the kills hit a working process, and how many runs differ."""
     first, met, differing = folder / "first", 0, 0
     if not first.exists():
         finish([*RUN.split(), "-o", str(first), "-w", "0"])
@@ -107,7 +106,7 @@ def try_runs(folder: Path, kills: int, how: signal.Signals, rng: random.Random) 
 def try_studies(
     folder: Path, kills: int, how: signal.Signals, rng: random.Random
 ) -> tuple[int, int]:
-    """The same with studies."""
+    """Share studies; return how many of the kills hit a working process, and how many studies differ."""
     alone, scenes, met, differing = folder / "alone", folder / "scenes", 0, 0
     words = [*STUDY.split(), str(scenes / "scenes.json")]
     if not alone.exists():
@@ -133,10 +132,13 @@ def try_studies(
 
 
 def main() -> None:
-    """Share, kill and hold; tell what differs."""
+    """Share work, kill and pause processes, and report differences."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
-        "--kills", type=int, default=10, help="Of runs, of studies, and of each as many are held."
+        "--kills",
+        type=int,
+        default=10,
+        help="Number of kills of runs and of studies; as many processes are paused.",
     )
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()

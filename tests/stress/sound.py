@@ -1,4 +1,4 @@
-"""Small sound inputs of every kind that a command reads; `commands.py` damages them one at a time."""
+"""Small intact inputs of every kind that a command reads; `commands.py` damages them one at a time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LABELS[4:12, 4:14], LABELS[14:22, 16:28] = 2, 3
 
 
 def make_all(folder: Path) -> None:
-    """Fill the current folder, which is `folder`, with inputs."""
+    """Create the inputs in `folder`, which must be the current folder."""
     os.chdir(folder)
     for make in (
         _scenes,
@@ -81,7 +81,7 @@ def _scenes() -> None:
 
 
 def _segmentations() -> None:
-    """BSDS500 in both layouts, and maps of edges."""
+    """Create BSDS500 in both layouts, and edge maps."""
     for root, human in (("bsds", "human"), ("bsds-mat", "groundTruth")):
         for place in (f"{root}/images/test", f"{root}/{human}/test"):
             Path(place).mkdir(parents=True)
@@ -104,7 +104,7 @@ def _segmentations() -> None:
 
 
 def _shapes() -> None:
-    """A folder of photographs and masks, and the same as a one-shot dataset."""
+    """Create a folder of photographs and masks, and the same as a one-shot dataset."""
     for number in range(3):
         photo = RNG.normal(110, 6, (*LABELS.shape, 3)).clip(0, 255).astype(np.uint8)
         photo[LABELS == 2] = (30, 30, 220)
@@ -158,7 +158,7 @@ def _volumes() -> None:
 
 
 def _sets() -> None:
-    """Two sets as they are downloaded: DICOM, and volumes with a workbook, also packed and prepared."""
+    """Create two datasets as downloaded: DICOM, and volumes with a workbook, also packed and prepared."""
     write_ct(Path("dicom/ct"), "rle")
     write_seg(Path("dicom/seg.dcm"))
     write_flair(Path("flair"))

@@ -1,12 +1,12 @@
-"""Evaluations that never end, workers that are stopped, a disk that is slow: what people see meanwhile.
+"""Evaluations that never end, paused workers and a slow disk: what participants see meanwhile.
 
     python tests/stress/stuck.py [--stops 3] [--sync-ms 100]
 
-A user of the benchmark, an organiser's own plug-in, loops for ever when somebody answers with nothing. One participant
-does; others hold runs meanwhile. Then workers are stopped (SIGSTOP) in the middle of their work; then the same server
-is started again with a disk that takes so long to write anything down. Bar: whoever waits is told what happens, how
-many come before and about how long it takes; the run that hangs ends with a reason within three limits, is free of
-charge, and its participant can begin the next one; all others finish, with the same records, and see no error.
+A user of the benchmark, an organiser's own plug-in, loops forever on an empty answer. One participant gives one, while
+others take part in runs. Then workers are paused (SIGSTOP) in the middle of their work, and finally the same server is
+restarted with a disk on which each sync takes `--sync-ms`. Requirement: whoever waits is told the state, how many come
+first and about how long it takes; the run that hangs ends with a reason within three limits, is not charged, and its
+participant can begin the next one; all others finish, with the same records, and see no error.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ int fdatasync(int file) { wait_a_while(); return ((int (*)(int))dlsym(RTLD_NEXT,
 
 
 def main() -> int:
-    """Let evaluations hang, and look; 1 when the bar was missed."""
+    """Run the test and print the results; return 1 if a requirement is not met."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -109,13 +109,13 @@ def main() -> int:
 
 
 def longest(people: Sequence[Participant]) -> str:
-    """Return the longest wait of anybody for a reply."""
+    """Return the longest wait of any participant for a reply."""
     return f"{max((wait.seconds for person in people for wait in person.waits), default=0.0):.1f} s"
 
 
 @dataclass(frozen=True)
 class Hung:
-    """Somebody whose run hangs, what they were told while it did, and for how long it did."""
+    """Participant whose run hangs, the messages received meanwhile, and for how long it hung."""
 
     person: Participant
     told: list[dict[str, Any]]
@@ -123,7 +123,7 @@ class Hung:
 
 
 def hang(server: Server, token: str, beside: str) -> tuple[Hung, Participant, Participant]:
-    """Let one run hang while somebody else holds theirs; return both, and the first one again, answering now."""
+    """Let one run hang while others take part; return both, and the first participant again, now answering."""
     hung, other, told = (
         Participant(server, token, is_empty=True),
         Participant(server, beside),
@@ -146,7 +146,7 @@ def hang(server: Server, token: str, beside: str) -> tuple[Hung, Participant, Pa
 
 
 def hold(person: Participant, runs: int = RUNS_IN_ALL) -> None:
-    """Hold so many runs."""
+    """Take part in this many runs."""
     try:
         for _ in range(runs):
             person.hold()
@@ -155,7 +155,7 @@ def hold(person: Participant, runs: int = RUNS_IN_ALL) -> None:
 
 
 def stop_workers(server: Server, token: str) -> Participant:
-    """Stop all workers while somebody holds a run; return them."""
+    """Pause all workers while somebody takes part in a run; return them."""
     person = Participant(server, token, think_s=lambda: 0.2)
     thread = threading.Thread(target=hold, args=(person, 1))
     thread.start()
@@ -171,7 +171,7 @@ def stop_workers(server: Server, token: str) -> Participant:
 def slow_down(
     server: Server, folder: Path, tokens: Sequence[str], sync_ms: int
 ) -> list[Participant]:
-    """Let people hold runs on a disk that takes long to write down; nobody where no compiler makes one slow."""
+    """Let people take part in runs on a slow disk; nobody if no compiler is available to simulate one."""
     if shutil.which("cc") is None:
         return []
     source, library = folder / "slow.c", folder / "slow.so"

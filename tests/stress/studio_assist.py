@@ -1,13 +1,14 @@
-"""From a click to its mask: what the studio adds beside the segmenter, the first click included.
+"""From a click to its mask: the time that the studio adds to the segmenter's, including for the first click.
 
     python tests/stress/studio_assist.py [--clicks 40] [--pictures 6] [--segmenter graph] [--megapixels 3]
 
-Somebody opens one picture after the other, as the editor does: it has the picture made ready when it is opened, and the
-next two after it; then they click at once, and again and again for `--look-s` seconds. The page asks by HTTP and reads
-the run lengths. What is left of the time from asking to having read, without the segmenter's own, is what the
-studio adds: the network, waiting for the process, two processes talking, run lengths, JSON. Bar: its 95th percentile is
-at most `--most-ms`, on the first click of each picture too. Before the very first picture nobody could make it ready:
-there the first click waits for the segmenter to be built and to encode, and is told apart.
+A simulated annotator opens one picture after the other. Like the editor, it requests the encoding of the picture when
+it is opened, and then of the next two; it clicks at once, and repeatedly for `--look-s` seconds. It sends HTTP requests
+and reads the run lengths, as the page does. The time from the request to the parsed reply, without the segmenter's own,
+is what the studio adds: network, waiting for the process, communication between processes, run lengths, JSON.
+Requirement: its 95th percentile is at most `--most-ms`, also for the first click on each picture. The very first
+picture cannot be encoded ahead: its first click waits until the segmenter is built and has encoded it, and is reported
+separately.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from segarena_studio.annotation.projects import ProjectRules, create_project, se
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A click that was answered: milliseconds in all, of the segmenter, and of getting the picture ready."""
+    """A click with its reply: milliseconds in total, of the segmenter, and of the encoding of the picture."""
 
     total: float
     model: float
@@ -47,7 +48,7 @@ class Asked:
 
     @property
     def added(self) -> float:
-        """What the studio adds."""
+        """Time that the studio adds."""
         return self.total - self.model - self.encode
 
 
@@ -65,7 +66,7 @@ def photograph(seed: int, megapixels: float) -> bytes:
 
 
 def prepare(data: Path, pictures: int, megapixels: float, segmenters: tuple[str, ...]) -> Site:
-    """Make a project of such pictures, all of one annotator."""
+    """Create a project of such pictures, all assigned to one annotator."""
     site = open_site(data, Settings(segmenters=segmenters))
     lead, person = someone(site, "Lead", "organiser"), someone(site, "Anna")
     with site.database.writing() as session:
@@ -81,7 +82,7 @@ def prepare(data: Path, pictures: int, megapixels: float, segmenters: tuple[str,
 
 
 class Page:
-    """The editor's page, as far as it asks."""
+    """The requests of the editor's page."""
 
     def __init__(self, server: Server, cookie: str, segmenter: str) -> None:
         headers = {"accept": "application/json", "cookie": cookie}
@@ -92,7 +93,7 @@ class Page:
         self._segmenter = segmenter
 
     def open(self, task: int) -> tuple[int, int]:
-        """Open a picture: have it and the next two made ready; return its width and height."""
+        """Open a picture: request its encoding and those of the next two; return its width and height."""
         told = self._client.get(f"/studio/tasks/{task}/draft").json()["picture"]
         self._encode(task, is_ahead=False)
         for each in self._client.get(f"/studio/tasks/{task}/neighbours").json()["next"][:2]:
@@ -100,7 +101,7 @@ class Page:
         return told["width"], told["height"]
 
     def ask(self, task: int, prompts: list[dict[str, Any]], *, is_first: bool) -> Asked:
-        """Ask, and read the answer."""
+        """Send a request and read the reply."""
         started = time.perf_counter()
         answer = self._client.post(
             f"/studio/tasks/{task}/ask", json={"segmenter": self._segmenter, "prompts": prompts}
@@ -130,17 +131,15 @@ class Page:
 
 
 def main() -> int:
-    """Click, and look; 1 when the bar was missed."""
+    """Run the test and print the results; return 1 if a requirement is not met."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--clicks", type=int, default=40, help="In all.")
+    parser.add_argument("--clicks", type=int, default=40, help="Total number of clicks.")
     parser.add_argument("--pictures", type=int, default=6)
     parser.add_argument("--segmenter", default="graph", help="Without weights, or NAME=PLUGIN.")
     parser.add_argument("--megapixels", type=float, default=3.0)
-    parser.add_argument(
-        "--look-s", type=float, default=20.0, help="So long each picture is worked on."
-    )
+    parser.add_argument("--look-s", type=float, default=20.0, help="Seconds spent on each picture.")
     parser.add_argument("--most-ms", type=float, default=150.0)
     given = parser.parse_args()
     rng = random.Random(0)
@@ -170,7 +169,7 @@ def main() -> int:
 
 
 def tell(given: argparse.Namespace, name: str, asked: list[Asked]) -> int:
-    """Print what came of it; 1 when the bar was missed."""
+    """Print the results; return 1 if a requirement is not met."""
     very_first, asked = asked[0], asked[1:]
     firsts = [one for one in asked if one.is_first]
     print(

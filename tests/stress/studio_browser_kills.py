@@ -1,11 +1,11 @@
-"""A browser that is killed while the answer to a save is on its way, or never comes: what its tabs kept is there again.
+"""Kills of a browser while the reply to a save is on its way or never comes: its tabs' drafts must be restored.
 
     python tests/stress/studio_browser_kills.py [--kills 20] [--seed N]
 
-A real Chromium with a profile on the disk draws regions in the editor. Saves are lost on their way there, or their
-answers on their way back. At a random instant within half a second of a region's last click all its processes are
-killed (SIGKILL). Another Chromium opens the picture with the same profile. Bar: no region older than two seconds is
-missing, what is there again reaches the server once the network is back, and nobody is asked to choose.
+A real Chromium with a profile on the disk draws regions in the editor. Saves, or the replies to them, are lost on the
+way. At a random moment within half a second of a region's last click all its processes are killed (SIGKILL). Another
+Chromium opens the picture with the same profile. Requirement: no region older than two seconds is missing, restored
+ones reach the server once the network is back, and nobody is asked to choose.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ YOUNG_S = 2.0
 
 
 def main() -> int:
-    """Draw and kill; 1 when the bar was missed."""
+    """Run the test and print the results; return 1 if a requirement is not met."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -113,7 +113,7 @@ def opened(playwright: Any, profile: Path, served: Served, key: str, task: int) 
 
 
 def lose_saves(page: Any, rng: random.Random) -> None:
-    """Lose saves on their way there, or their answers on their way back."""
+    """Lose saves, or the replies to them, on the way."""
 
     def lose(route: Any) -> None:
         if route.request.method != "PUT":
@@ -128,7 +128,7 @@ def lose_saves(page: Any, rng: random.Random) -> None:
 
 
 def outline(page: Any, number: int) -> None:
-    """Draw a region at a place of its own."""
+    """Draw the region with this number at its own place."""
     x, y = 10 + 60 * (number % 10), 10 + 60 * (number // 10 % 7)
     Mouse(page, SIZE).outline((x, y), (x + 50, y), (x + 50, y + 50), (x, y + 50))
 

@@ -1,12 +1,12 @@
-"""Requests to the studio that nobody honest sends: damaged saves, questions and forms, hostile pictures and names.
+"""Hostile requests to the studio: damaged saves, questions and forms, hostile pictures and names.
 
     python tests/stress/studio_hostile.py [--requests 3000] [--seed N]
 
-An annotator, and whoever leads the project, send what the pages send, damaged in bytes or in single values: other
-types, deep lists, huge numbers, NaN, scripts and paths as names; pictures that are cut, lie in their headers or would
-unfold to gigabytes; addresses with names that want to be paths. Bar: no 5xx, nothing that the server counts as its own
-fault, less than 1 GiB of memory in each of its processes, no script in any page that was not escaped, the database
-whole, and an honest save and an honest click afterwards as before.
+An annotator and the project's lead send what the pages send, damaged in bytes or in single values: other types, deep
+lists, huge numbers, NaN, scripts and paths as names; pictures that are cut, have false headers or would decompress to
+gigabytes; addresses with names that act as paths. Requirement: no 5xx, no error that the server attributes to itself,
+less than 1 GiB of memory in each of its processes, no unescaped script in any page, an intact database, and an honest
+save and an honest click that work as before.
 """
 
 from __future__ import annotations
@@ -66,13 +66,13 @@ PLACES = (
 
 
 class Attacker:
-    """An annotator and a lead who send what they should not.
+    """An annotator and a lead who send damaged requests.
 
     Args:
-        server: what is attacked.
+        server: server to attack.
         site: its people and tasks.
-        lead: the cookie of who leads.
-        rng: chooses.
+        lead: cookie of the project's lead.
+        rng: random generator that selects requests and damage.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class Attacker:
             answer = self._rng.choice(kinds)()
         except (
             httpx2.TransportError
-        ):  # what is too long is refused before it has come, and the connection ends
+        ):  # a body that is too long is rejected before it has arrived, and the connection ends
             self.heard[0] += 1
             return
         self.heard[answer.status_code] += 1
@@ -135,7 +135,7 @@ class Attacker:
         return self.annotator.request(method, f"/studio/tasks/{self._task}/{place}", content=body)
 
     def _change(self, told: Any) -> None:
-        """Put another value at some place of a document."""
+        """Replace a random value of a document."""
         while isinstance(told, (dict, list)) and told:
             key = self._rng.choice(list(told) if isinstance(told, dict) else range(len(told)))
             if not isinstance(told[key], (dict, list)) or not told[key] or self._rng.random() < 0.3:
@@ -201,7 +201,7 @@ def _client(server: Server, cookie: str) -> httpx2.Client:
 
 
 def _bomb() -> bytes:
-    """Return a PNG of some kilobytes that promises 60 000 x 60 000 pixels."""
+    """Return a PNG of some kilobytes whose header claims 60 000 x 60 000 pixels."""
     header = struct.pack(">IIBBBBB", 60_000, 60_000, 8, 0, 0, 0, 0)
     body = zlib.compress(bytes(10**6))
     parts = ((b"IHDR", header), (b"IDAT", body), (b"IEND", b""))
@@ -213,7 +213,7 @@ def _bomb() -> bytes:
 
 
 def honest(attacker: Attacker, task: int) -> bool:
-    """Save and click as the page does; tell whether both went well."""
+    """Save and click as the page does; return whether both worked."""
     address, client = f"/studio/tasks/{task}", attacker.annotator
     before = client.get(f"{address}/draft").json()
     if not before["is_open"]:
@@ -227,7 +227,7 @@ def honest(attacker: Attacker, task: int) -> bool:
 
 
 def main() -> int:
-    """Attack, and look; 1 when the bar was missed."""
+    """Run the attack and print the results; return 1 if a requirement is not met."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,12 +1,12 @@
-"""Annotators at work at once: how long a save takes beside what the disk takes, and whether anything grows.
+"""Concurrent annotators: the time of a save compared with that of the disk, and whether memory grows.
 
     python tests/stress/studio_load.py [--minutes 10] [--annotators 20] [--every 2.0] [--most-ms 200]
 
-Each saves a scene of seven regions of 64 corners, with 20 kB of steps to undo, every two seconds, on the revision
-before. Beside them a database of its own with the same settings commits the same bytes twice a second: that is the
-disk's own time. Bar: every save is acknowledged, the 99th percentile of a save, as annotators see it, lies less than
-`--most-ms` above that of the disk, and, from two minutes on, the server's memory in the second half of the time grows
-by less than 5 % of what it is.
+Each annotator saves a scene of seven regions of 64 corners, with 20 kB of undo steps, every two seconds, on top of the
+previous revision. Meanwhile a separate database with the same settings commits the same bytes twice a second, which
+measures the disk alone. Requirement: every save is acknowledged; the 99th percentile of a save, as annotators see it,
+is less than `--most-ms` above that of the disk; and, after the first two minutes, the server's memory grows by less
+than 5 % in the second half of the time.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _PROBE_S = 0.5
 
 
 def scene_of(edits: int) -> dict[str, Any]:
-    """Return a scene of seven regions of 64 corners, whose first name says how many edits are in it."""
+    """Return a scene of seven regions of 64 corners; the name of the first one is the number of edits."""
     points: list[list[float]] = []
     regions: list[dict[str, Any]] = []
     for number in range(7):
@@ -59,16 +59,16 @@ def scene_of(edits: int) -> dict[str, Any]:
 
 @dataclass
 class Annotator(threading.Thread):
-    """Somebody who saves again and again.
+    """Annotator that saves repeatedly.
 
     Attributes:
-        server: where.
-        task: theirs.
-        cookie: of their session.
-        every_s: a save in so many seconds.
-        until: of `time.monotonic`.
-        waits_s: of each save.
-        wrong: answers that were no acknowledgement.
+        server: server of the studio.
+        task: the annotator's task.
+        cookie: cookie of the session.
+        every_s: seconds between saves.
+        until: end of the test, by `time.monotonic`.
+        waits_s: duration of each save.
+        wrong: replies that were no acknowledgement.
     """
 
     server: Server
@@ -100,7 +100,7 @@ class Annotator(threading.Thread):
                 base = self.save(client, base)
 
     def save(self, client: httpx2.Client, base: int) -> int:
-        """Save once; return the revision that there is now."""
+        """Save once; return the new revision."""
         log = [{"at_ms": 1000 * time.time(), "kind": "vertex", "region": "r1"}] * 4
         told = {
             "base": base,
@@ -120,11 +120,11 @@ class Annotator(threading.Thread):
 
 
 class Probe(threading.Thread):
-    """What the disk takes by itself: commits of the same bytes to a database of its own.
+    """Measures the disk alone, by commits of the same bytes to a separate database.
 
     Args:
-        file: of the database, in the folder of the server.
-        until: of `time.monotonic`.
+        file: file of the database, in the folder of the server.
+        until: end of the test, by `time.monotonic`.
     """
 
     def __init__(self, file: Path, until: float) -> None:
@@ -150,7 +150,7 @@ class Probe(threading.Thread):
 
 
 def main() -> int:
-    """Load it, and look; 1 when the bar was missed."""
+    """Run the test and print the results; return 1 if a requirement is not met."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -194,7 +194,7 @@ def tell(
     saved: int,
     is_whole: bool,
 ) -> int:
-    """Print what came of it; 1 when the bar was missed."""
+    """Print the results; return 1 if a requirement is not met."""
     waits = np.array([wait for person in people for wait in person.waits_s]) * 1e3
     disk = np.array(probe.waits_s) * 1e3
     wrong = [line for person in people for line in person.wrong]

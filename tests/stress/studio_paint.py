@@ -51,7 +51,7 @@ TRACED = ["benchmark", "cc", "input", "latency", "latencyInfo", "viz", "devtools
 
 
 def main() -> int:
-    """Move, and read the trace; 1 when the bar was missed."""
+    """Move the pointer, read the trace and print the results; return 1 if a requirement is not met."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -96,7 +96,7 @@ def middle_and_tail(waits: list[float]) -> tuple[float, float]:
 
 
 def prepare(site: Any, regions: int, vertices: int) -> int:
-    """Make a project with one photograph and a drawn scene, and return the number of its task."""
+    """Create a project with one photograph and a drawn scene, and return the number of its task."""
     rng = np.random.default_rng(0)
     text = json.dumps(scene(rng, regions, vertices)).encode()
     with site.database.writing() as session:
@@ -119,7 +119,7 @@ def prepare(site: Any, regions: int, vertices: int) -> int:
 
 
 def photograph(rng: np.random.Generator) -> bytes:
-    """Return 12 megapixels with detail everywhere, as JPEG."""
+    """Return a JPEG of 12 megapixels with detail everywhere."""
     coarse = Image.fromarray(rng.integers(0, 255, (30, 40, 3)).astype(np.uint8)).resize(
         (WIDTH, HEIGHT), Image.BICUBIC
     )
@@ -192,7 +192,7 @@ def tiles(points: list[list[float]], count: int, per_side: int) -> Iterator[list
 def measure(
     address: str, key: str, task: int, traces: Path | None
 ) -> tuple[dict[str, Waits], float]:
-    """Return the waits of each hand in ms, and the weight of the page in kB."""
+    """Return the waits for each gesture in ms, and the size of the page in kB."""
     from playwright.sync_api import sync_playwright
 
     chromium = next(
@@ -232,7 +232,7 @@ def measure(
 
 
 def hands(page: Any) -> dict[str, Callable[[], None]]:
-    """Return what hands do, by name."""
+    """Return the gestures by name."""
     mouse, keyboard = page.mouse, page.keyboard
     rng = random.Random(0)
 
@@ -292,12 +292,12 @@ PLACE_OF_VERTEX = """(isShared) => {
 
 
 class Waits(NamedTuple):
-    """How long events of the pointer took, in ms.
+    """Durations after pointer events, in ms.
 
     Attributes:
-        painted: until what they did was painted.
-        presented: until it was on the screen.
-        in_page: of the first, what passed since the page was given them.
+        painted: until the result of the event was painted.
+        presented: until the result was on the screen.
+        in_page: the part of `painted` after the page received the event.
     """
 
     painted: list[float]
@@ -306,7 +306,7 @@ class Waits(NamedTuple):
 
 
 def waits_in(trace: dict[str, Any]) -> Waits:
-    """Return what a trace says of each event of the pointer that led to a frame."""
+    """Return the waits that a trace contains for each pointer event that led to a frame."""
     begun: dict[tuple[Any, str], float] = {}
     painted: dict[Any, float] = {}
     waits = Waits([], [], [])

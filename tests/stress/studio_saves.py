@@ -1,12 +1,12 @@
-"""Annotators who draw while the server is killed, its disk is full, they are signed out, and their tabs are killed.
+"""Annotators draw while the server is killed, its disk is full, sessions end, and tabs are killed.
 
     python tests/stress/studio_saves.py [--saves 1000] [--kills 50] [--fills 5] [--sign-outs 10] [--tab-kills 40]
 
-Browsers are the page's own modules under node, with drafts that outlive tabs (`studio_browsers.mjs`); the server is a
-real one, killed with SIGKILL at random instants within half a second of an acknowledged save. Bar: after each kill the
-database has every save that was acknowledged, and nothing that was not sent; no tab that is killed loses an edit older
-than two seconds; nobody is given a choice between two revisions of their own; "saved" is said of nothing that the
-server does not have; in the end it has every edit, each counted once, and no browser keeps anything more.
+Browsers are simulated by the page's own modules under node, with drafts that outlive tabs (`studio_browsers.mjs`). The
+server is a real one, killed with SIGKILL at random moments within half a second of an acknowledged save. Requirement:
+after each kill the database contains every acknowledged save, and nothing that was not sent; no killed tab loses an
+edit older than two seconds; no annotator must choose between two of their own revisions; the page says "saved" only of
+what the server has; in the end it has every edit, each counted once, and no browser keeps a draft.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ YOUNG_MS = 2000.0
 
 @dataclass
 class Browsers:
-    """Browsers at work in one process of node, and what they told."""
+    """Simulated browsers in one node process, and their reports."""
 
     process: subprocess.Popen[str]
     acknowledged: dict[int, tuple[int, int]] = field(default_factory=dict[int, tuple[int, int]])
@@ -57,7 +57,7 @@ class Browsers:
     saves: int = 0
 
     def listen(self) -> None:
-        """Note what they say, until they are over."""
+        """Collect the reports of the browsers until they end."""
         for line in self.process.stdout or ():
             told = json.loads(line)
             if "revision" in told:
@@ -67,7 +67,7 @@ class Browsers:
                 self.told.append(told)
 
     def wait_for_save(self, seconds: float = 60.0) -> bool:
-        """Wait until one more save is acknowledged; False when they are over."""
+        """Wait until another save is acknowledged; return False if the browsers have ended."""
         before, until = self.saves, time.monotonic() + seconds
         while self.saves == before and self.process.poll() is None:
             if time.monotonic() > until:
@@ -85,11 +85,11 @@ class Site:
     tasks: list[int]
 
     def cookies(self) -> list[str]:
-        """Sign everybody in anew; earlier sessions end."""
+        """Sign in all annotators again, which ends earlier sessions."""
         return [self.sign_in(number) for number in range(len(self.people))]
 
     def sign_in(self, number: int) -> str:
-        """End the sessions of one of them; return the cookie of a new one."""
+        """End the sessions of one annotator; return the cookie of a new one."""
         site = open_site(self.data, Settings())
         with site.database.writing() as session:
             end_keys(session, self.people[number], site.now(), kind="session")
@@ -98,14 +98,14 @@ class Site:
         return f"{cookie_name(site)}={session_cookie(site, key)}"
 
     def sign_out(self, number: int) -> None:
-        """End the sessions of one of them."""
+        """End the sessions of one annotator."""
         database = Database(self.data / "segarena.sqlite")
         with database.writing() as session:
             end_keys(session, self.people[number], time.time(), kind="session")
         database.close()
 
     def standing(self) -> list[tuple[int, int, int]]:
-        """Return edits, revision and entries of the log of each task."""
+        """Return edits, revision and number of log entries for each task."""
         database = Database(self.data / "segarena.sqlite")
         found: list[tuple[int, int, int]] = []
         with database.reading() as session:
@@ -124,7 +124,7 @@ class Site:
 
 
 def prepare(data: Path, browsers: int) -> Site:
-    """Make people, a project and a task for each."""
+    """Create people, a project and a task for each."""
     site = open_site(data, Settings())
     lead = someone(site, "Lead", "organiser")
     names = [f"Annotator {number}" for number in range(browsers)]
@@ -139,7 +139,7 @@ def prepare(data: Path, browsers: int) -> Site:
 
 
 def start_browsers(server: Server, site: Site, *, saves: int, kills: float, seed: int) -> Browsers:
-    """Start them."""
+    """Start the browsers."""
     each = [
         {"task": task, "person": person, "cookie": cookie}
         for task, person, cookie in zip(site.tasks, site.people, site.cookies(), strict=True)
@@ -162,10 +162,10 @@ def start_browsers(server: Server, site: Site, *, saves: int, kills: float, seed
 
 
 def kill_once(server: Server, site: Site, browsers: Browsers, rng: random.Random) -> int:
-    """Kill the server at a random instant and start it again; return how many acknowledged saves it had lost."""
+    """Kill the server at a random moment and restart it; return how many acknowledged saves were lost."""
     time.sleep(rng.uniform(0.0, 0.5))
     server.kill()
-    time.sleep(0.3)  # what was acknowledged has been told by now
+    time.sleep(0.3)  # by now, all acknowledged saves are reported
     acknowledged = dict(browsers.acknowledged)
     lost = 0
     for number, (edits, revision, _) in enumerate(site.standing()):
@@ -177,7 +177,7 @@ def kill_once(server: Server, site: Site, browsers: Browsers, rng: random.Random
 
 
 def sign_out_once(site: Site, browsers: Browsers, rng: random.Random) -> None:
-    """End somebody's session; they sign in again some time later, in another tab."""
+    """End a person's session; they sign in again some time later, in another tab."""
     number = rng.randrange(len(site.people))
     site.sign_out(number)
     time.sleep(rng.uniform(0.1, 1.5))
@@ -185,7 +185,7 @@ def sign_out_once(site: Site, browsers: Browsers, rng: random.Random) -> None:
 
 
 def fill_once(disk: Disk, server: Server, browsers: Browsers, rng: random.Random) -> None:
-    """Leave the disk full for some seconds."""
+    """Keep the disk full for some seconds."""
     disk.fill(server)
     time.sleep(rng.uniform(1.0, 4.0))
     disk.free(server)
@@ -199,7 +199,7 @@ def _say(browsers: Browsers, told: dict[str, Any]) -> None:
 
 
 def main() -> int:
-    """Draw, and see to it that nothing goes well; 1 when the bar was missed."""
+    """Run the test and print the results; return 1 if a requirement is not met."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -207,7 +207,7 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=50)
     parser.add_argument("--fills", type=int, default=5)
     parser.add_argument("--sign-outs", type=int, default=10)
-    parser.add_argument("--tab-kills", type=int, default=40, help="About so many.")
+    parser.add_argument("--tab-kills", type=int, default=40, help="Approximate number of saves.")
     parser.add_argument("--browsers", type=int, default=4)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     given = parser.parse_args()
@@ -266,7 +266,7 @@ def tell(
     is_whole: bool,
     troubles: int,
 ) -> int:
-    """Print what came of it; 1 when the bar was missed."""
+    """Print the results; return 1 if a requirement is not met."""
     over = {each["browser"]: each for each in browsers.told if each.get("over")}
     killed = [each for each in browsers.told if each.get("killed")]
     differing = sum(

@@ -50,7 +50,7 @@ BATCHES, SIZE = 3, 3
 
 
 def main() -> int:
-    """Collect, export, fit; return the exit code."""
+    """Collect prompts, export them and fit a model; return the exit code."""
     options = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

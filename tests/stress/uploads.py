@@ -1,4 +1,4 @@
-"""Files and messages of others: published tables, challenges, uploads to a server and a studio, people's prompts."""
+"""Files and messages from others: published tables, challenges, uploads to a server and a studio, people's prompts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DAY = "2030-01-01T00:00:00Z"
 
 
 def uploads() -> list[Folder]:
-    """Return all of them."""
+    """Return all cases of this module."""
     masks = ("k0/0.png", "k1/0.npz", "k2/0/00000.png")
     return [
         Folder("table", _write("mine.toml", _TABLE), _read_table, ("mine.toml",)),

@@ -18,8 +18,8 @@ class Waver:
     """Draws one wave from left to right through the error.
 
     Args:
-        height: of the wave, as a share of the object's.
-        reach: which share of the object's width it crosses.
+        height: height of the wave, as a share of the object's.
+        reach: share of the object's width that the wave crosses.
     """
 
     prompt_kinds = frozenset({"scribble"})
@@ -49,7 +49,7 @@ class Waver:
 
 
 class Aimer:
-    """Clicks near the middle of the object, `spread` of its size away from it."""
+    """Clicks near the middle of the object, off by `spread` of its size."""
 
     prompt_kinds = frozenset({"click"})
 
@@ -65,7 +65,7 @@ class Aimer:
 
 
 class Boxer:
-    """Draws a box whose edges are off by a normal share of the object's size."""
+    """Draws a box whose edges are off by a normally distributed share of the object's size."""
 
     prompt_kinds = frozenset({"box"})
 
@@ -83,7 +83,7 @@ class Boxer:
 
 
 def blob(rng):
-    """Return an ellipse somewhere in the picture, bool (96, 128)."""
+    """Return an ellipse at a random position, bool (96, 128)."""
     rows, columns = np.indices(SHAPE)
     middle = rng.uniform([35, 45], [60, 85])
     radii = rng.uniform([12, 15], [30, 40])
@@ -91,7 +91,7 @@ def blob(rng):
 
 
 def write_people(folder, drawers, *, images=24, seed=7, labels=("leaf",)):
-    """Write a collection in which each of `drawers`, users by the names of people, answers about every image."""
+    """Write a collection in which each of `drawers`, users by person's name, answers for every image."""
     rng = np.random.default_rng(seed)
     (folder / GOALS).mkdir(parents=True)
     rows = []
@@ -132,14 +132,14 @@ def _row(name, person, number, label, prompt):
 
 
 class Mute:
-    """Gives nothing."""
+    """Gives no prompt."""
 
     def next(self, turn: Turn):
         return None
 
 
 class Broken:
-    """Raises."""
+    """Raises an error."""
 
     def next(self, turn: Turn):
         raise ValueError("no hands")

@@ -51,7 +51,7 @@ class OutageRecorder:
         Raises:
             DatabaseAway: the database does not respond.
         """
-        # Two servers that create the rows at the same moment follow no outage.
+        # If two servers create the rows at the same moment, there was no outage to record.
         with suppress(IntegrityError):
             self._site.outages = self._record_outage()
         self._thread.start()

@@ -1,4 +1,7 @@
-"""Address of the running server, for commands that print links: options of `segarena serve` are in no settings file."""
+"""Address of the running server, for commands that print links.
+
+The server stores it, because no settings file has the options of `segarena serve`.
+"""
 
 from __future__ import annotations
 

@@ -29,10 +29,10 @@ class Arena:
     """One phase of one challenge.
 
     Attributes:
-        requests: "METHOD path" of all that came.
-        faults: what is answered instead to the next requests, one each: a status, (status, JSON, headers), "cut" for a
-            connection that is closed before the answer, "deaf" for one that is closed after the turn was taken.
-        headers: that every answer has.
+        requests: "METHOD path" of all received requests.
+        faults: responses to the next requests, one each: a status, (status, JSON, headers), "cut" to close the
+            connection before the response, "deaf" to close it after the turn is accepted.
+        headers: headers of every response.
     """
 
     def __init__(self, benchmark="clicks(rounds=3)", dataset="demo", samples=1, **phase):
@@ -136,7 +136,7 @@ class Arena:
         return all(len(held["over"]) == len(held["sessions"]) for held in self.runs[run].values())
 
     def answer(self, method, path, body):
-        """Return status and content."""
+        """Return status and content of a response."""
         match method, path.strip("/").split("/")[2:]:
             case "GET", ["ping"]:
                 return 200, {}
@@ -158,7 +158,7 @@ class Arena:
 
 @contextmanager
 def serving(arena, port=0):
-    """Serve on loopback; gives the server's address."""
+    """Serve on loopback; yield the server's address."""
 
     class Handler(BaseHTTPRequestHandler):
         disable_nagle_algorithm = (

@@ -11,8 +11,8 @@ class MailServer:
     """Listens on this machine until it is stopped.
 
     Attributes:
-        letters: what came, the newest last.
-        way: "take" | "refuse" | "hang".
+        letters: received e-mails, the newest last.
+        way: whether to accept, reject or never answer: "take" | "refuse" | "hang".
     """
 
     def __init__(self, *, password="", context=None):
@@ -33,7 +33,7 @@ class MailServer:
 
 
 class Handler(socketserver.StreamRequestHandler):
-    """One conversation."""
+    """One SMTP session."""
 
     def handle(self):
         self.mail = self.server.mail

@@ -42,10 +42,10 @@ def name_in(address):
 
 
 class Postgres:
-    """A database server that runs as another user than root, which PostgreSQL rejects.
+    """A database server that runs as a user other than root, because PostgreSQL rejects root.
 
     Args:
-        fsync: "on" lets it wait for the disk; tests have no use for that.
+        fsync: "on" makes each commit wait for the disk, which tests do not need.
     """
 
     def __init__(self, fsync="off"):

@@ -19,9 +19,9 @@ class Provider:
     """Listens on this machine until it is stopped.
 
     Attributes:
-        claims: put into tokens in place of right ones; None leaves one out.
-        sign: how a token is made of claims; by the key that is published.
-        asked: the paths that were asked for.
+        claims: replacements for the correct claims of tokens; None omits a claim.
+        sign: function that encodes claims as a token; by default with the published key.
+        asked: paths of all received requests.
     """
 
     def __init__(self):

@@ -14,8 +14,8 @@ class SmallClient:
     """A session at a host.
 
     Attributes:
-        key: of the session.
-        samples, max_time, max_interactions: what the server said.
+        key: key of the session.
+        samples, max_time, max_interactions: values received from the server.
     """
 
     def __init__(self, host, user_key, key=None):

@@ -143,8 +143,8 @@ def test_a_region_that_is_large_enough_for_the_editor_alone_is_told_so(site, tas
         (fault,) = check_document(read_document(text_of(scene(outline))), picture).faults
         messages[name] = fault.message
     assert (
-        "got 576; regions this small are not annotated; 600 by the centres of pixels, as the editor"
-        in messages["one"]
+        "got 576; regions this small are not annotated; the editor counts 600, by the centres of "
+        "pixels" in messages["one"]
     )
     assert "centres" not in messages["both"]
 

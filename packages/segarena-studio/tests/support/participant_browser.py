@@ -15,8 +15,8 @@ class ParticipantBrowser:
     """A person on a page of trials, who knows the positions of the targets.
 
     Args:
-        page: of the browser.
-        site: where the study is.
+        page: page of the browser.
+        site: server of the study.
     """
 
     def __init__(self, page, site):
@@ -29,7 +29,7 @@ class ParticipantBrowser:
         self.page.get_by_role("button", name="Begin").click()
 
     def go_on(self, button="Continue"):
-        """Press a button of a break."""
+        """Press a button on the break page."""
         self.page.get_by_role("button", name=button).click()
 
     def allowed(self):

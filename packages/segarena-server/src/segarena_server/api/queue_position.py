@@ -17,7 +17,7 @@ from segarena_server.runs.turn_repository import count_waiting_before
 from segarena_server.workers.job_runner import is_due
 
 _RECENT_ROWS = 50
-"""Number of finished rows that the duration estimate of the next one is based on."""
+"""Number of recent finished rows whose median duration is the estimate for the next one."""
 
 
 def turn_queue_position(session: Session, turn: Turn) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from segarena_server.api.queue_position import job_queue_position
 from segarena_server.db.orm_models import Job, Run, RunSample, Submission
 from segarena_server.jobs.job_queue import INSPECT_SUBMISSION, JUDGE_SAMPLE, find_job
 
-_PHASE_NAMES = {"waiting": "waits in the queue", "leased": "is being done"}
+_PHASE_NAMES = {"waiting": "waits in the queue", "leased": "is being evaluated"}
 _ESTIMATE_STEP_S = 10.0
 
 

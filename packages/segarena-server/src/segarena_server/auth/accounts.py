@@ -17,7 +17,7 @@ from segarena_server.auth.keys import create_key, end_keys, find_key
 from segarena_server.auth.lookalike_names import looks_like_any, mixes_scripts
 from segarena_server.db.orm_models import ROLES, AccessKey, ChallengeOrganiser, Person, Team
 
-# Letters or digits at both ends, so that names do not differ only in invisible edges.
+# Letters or digits at both ends, so that names cannot differ only in invisible characters there.
 _NAME = re.compile(r"[\w][\w .'-]{0,38}[\w]")
 _MAX_CONTACT_LENGTH = 200
 

@@ -118,7 +118,7 @@ def connect_identity(
             ) from error
 
 
-def newcomer(
+def create_account_for_identity(
     session: Session,
     now: float,
     known: ProviderIdentity,

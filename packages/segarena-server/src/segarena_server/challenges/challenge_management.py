@@ -302,7 +302,7 @@ def with_seeds(
 
 
 def existing_challenge(site: Site, slug: str) -> Challenge:
-    """Return a challenge.
+    """Return the challenge that has a slug.
 
     Raises:
         InvalidInput: the challenge does not exist; the message lists all challenges.

@@ -57,7 +57,7 @@ class Phase(PhaseRules, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class ChallengeDescription(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A challenge.
+    """The description of a challenge.
 
     Attributes:
         slug: name in addresses.

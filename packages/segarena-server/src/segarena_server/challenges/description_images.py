@@ -117,7 +117,6 @@ def _format_of(content: bytes) -> tuple[str, str]:
         raise InvalidInput(
             f"expected at most {MOST_IMAGE_BYTES // 2**20} MB, got {len(content) / 2**20:.1f} MB; reduce the size "
             "of the image"
-            ""
         )
     for signature, found in _SIGNATURES.items():
         if content.startswith(signature):
@@ -140,7 +139,6 @@ def _rewritten(content: bytes, kind: str) -> tuple[bytes, int, int]:
                 raise InvalidInput(
                     f"expected at most {MOST_PIXELS:,} pixels, got {image.width} x {image.height}; reduce the size "
                     "of the image"
-                    ""
                 )
             image.load()
             upright = ImageOps.exif_transpose(image)

@@ -36,7 +36,7 @@ class RenderedRound(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RenderedDialogue(msgspec.Struct, frozen=True, kw_only=True):
-    """A dialogue.
+    """A dialogue, rendered for a page.
 
     Attributes:
         number: index of the dialogue, from 0.

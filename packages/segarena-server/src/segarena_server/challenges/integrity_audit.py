@@ -32,8 +32,7 @@ BLIND_IOU_NOTE = (
 KNOWLEDGE_NOTE = (
     "Knowledge: how much more often the first masks of a run are right at points of prompts in other runs than at "
     "matched points, about which nobody was prompted; p of a permutation test over samples, corrected over the "
-    "audited "
-    "runs of the phase (Holm). In an honest run, they are right there less often. "
+    "audited runs of the phase (Holm). In an honest run, they are right there less often. "
     "If p is below .05, the organiser should ask the team for an explanation."
 )
 

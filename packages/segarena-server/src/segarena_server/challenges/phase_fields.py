@@ -27,7 +27,7 @@ InputKind: TypeAlias = Literal["choice", "moment", "number", "text"]
 
 _TRUTH_WORDS = {"false": "no", "true": "yes"}
 _OPTION_DEFAULTS = {"name": "test"}
-"""Values of required fields when a challenge is created by options."""
+"""Values of required fields when a challenge is created from command-line options."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

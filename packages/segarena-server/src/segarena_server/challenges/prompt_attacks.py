@@ -143,7 +143,7 @@ ATTACKERS: Mapping[str, BlindAnswer] = {
     "shrinks and grows in turn": shrink_and_grow,
     "bisects, turned": bisect_turned,
 }
-"""Answers by attacker. Accounts that pool prompts are an honest one and the first of these attackers."""
+"""How each attacker answers. Accounts that pool their prompts are the honest one and the first of these."""
 
 HONEST = "answers honestly"
 

@@ -130,8 +130,7 @@ def warnings_about_ranks(described: ChallengeDescription) -> list[str]:
         if phase.unlimited_ranked_runs and phase.kind == "test":
             warnings.append(
                 f"{phase.name}: every run is ranked, even about samples that the team has seen before; a team can "
-                "then "
-                "climb the board by reusing the prompts of its earlier runs"
+                "then climb the board by reusing the prompts of its earlier runs"
             )
         others = _phases_that_reveal_prompts(described, phase)
         if phase.takes == ("worker",) and phase.kind == "test" and others:
@@ -233,6 +232,5 @@ def _does_not_last(
     number = phases[-1][0]
     return (
         f"phases[{number}].ranked_runs: expected ranked runs with at most {count_text(samples, 'sample')} in "
-        "total, got "
-        f"{' and '.join(wanted)}; lower one of the numbers, or omit both"
+        f"total, got {' and '.join(wanted)}; lower one of the numbers, or omit both"
     )

@@ -46,9 +46,7 @@ def draw_samples(
     if len(free) < wanted:
         raise InvalidInput(
             f"phase {phase.name}: a run needs {wanted} samples, but {len(busy)} of {len(pool)} are in your "
-            "unfinished runs"
-            "; "
-            "finish one first"
+            "unfinished runs; finish one first"
         )
 
     def rank(name: str) -> tuple[bool, int, str]:

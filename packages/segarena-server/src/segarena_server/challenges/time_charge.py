@@ -29,7 +29,7 @@ NOTABLE_EXCESS_S = 1.0
 """Pages mark a turn if the server's clock exceeds the participant's by more than this."""
 
 SENDING_S = 5.0
-"""Maximum time in seconds after which prompts count as sent, plus one second per `SLOWEST_BYTES`."""
+"""Prompts count as sent after this many seconds at the latest, plus one per `SLOWEST_BYTES`."""
 SLOWEST_BYTES = 64 * 1024
 """Size in bytes for which a participant gets one more second to receive prompts."""
 

@@ -43,7 +43,12 @@ from segarena_server.challenges.run_sizes import run_sizes, warnings_about_ranks
 from segarena_server.challenges.sample_pool import SamplePool, preview_phases
 from segarena_server.commands.challenge_organisers import add_and_remove_organisers
 from segarena_server.commands.challenge_teams import decide_teams, teams_sheet
-from segarena_server.commands.organiser_sheets import attacked, looked_at, overview, rehearsed
+from segarena_server.commands.organiser_sheets import (
+    attack_sheet,
+    overview_sheet,
+    preview_sheet,
+    rehearsal_sheet,
+)
 from segarena_server.commands.second_factor_removal import switch_off_second_factor
 from segarena_server.commands.serve import DATA
 from segarena_server.commands.sign_in_locks import lift_locks
@@ -210,7 +215,7 @@ def change(
 def list_challenges(data: Data = DATA, db: Db = None) -> None:
     """List the challenges with their phases and the number of runs."""
     with one_line_errors():
-        show_sheet(overview(_site(data, db)))
+        show_sheet(overview_sheet(_site(data, db)))
 
 
 @app.command("show")
@@ -348,10 +353,10 @@ def rehearse(
         with tempfile.TemporaryDirectory() as folder:
             run, places = rehearsal.rehearse(wanted, Path(folder) / "rehearsal")
             Console().print(terminal_table([run.path]))
-        show_sheet(rehearsed(places))
+        show_sheet(rehearsal_sheet(places))
         # In a practice the participants see the ground truth anyway.
         if attacks and chosen.kind == "test":
-            show_sheet(attacked(measure_prompt_attacks(challenge, chosen.name, pool[:attacks])))
+            show_sheet(attack_sheet(measure_prompt_attacks(challenge, chosen.name, pool[:attacks])))
 
 
 @app.command("organisers")
@@ -452,7 +457,9 @@ def _preview(challenge: ChallengeDescription) -> None:
     from contextlib import nullcontext
 
     show_sheet(
-        looked_at(preview_phases(Evaluator(challenge), challenge, lambda done, of: nullcontext()))
+        preview_sheet(
+            preview_phases(Evaluator(challenge), challenge, lambda done, of: nullcontext())
+        )
     )
     typer.echo("nothing was created")
 

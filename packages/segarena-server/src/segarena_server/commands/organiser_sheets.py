@@ -17,7 +17,7 @@ from segarena_server.db.orm_models import Run
 from segarena_server.site import Site
 
 
-def overview(site: Site) -> Sheet:
+def overview_sheet(site: Site) -> Sheet:
     """Return a table of all challenges with their phases, dates and numbers of runs and teams."""
     counts = select(Run.challenge_id, Run.phase, func.count(), func.count(Run.team_id.distinct()))
     with site.database.reading() as session:
@@ -44,7 +44,7 @@ def overview(site: Site) -> Sheet:
     )
 
 
-def rehearsed(places: Sequence[SampleRehearsal]) -> Sheet:
+def rehearsal_sheet(places: Sequence[SampleRehearsal]) -> Sheet:
     """Return a table of a rehearsal: traffic and durations per sample."""
     rows = tuple(
         (
@@ -69,7 +69,7 @@ def rehearsed(places: Sequence[SampleRehearsal]) -> Sheet:
     )
 
 
-def attacked(attacks: Sequence[AttackLeaks]) -> Sheet:
+def attack_sheet(attacks: Sequence[AttackLeaks]) -> Sheet:
     """Return a table of what prompts reveal to attackers, the strongest attacker first."""
     rows: list[tuple[Cell, ...]] = []
     for attack in attacks:
@@ -100,7 +100,7 @@ def attacked(attacks: Sequence[AttackLeaks]) -> Sheet:
     )
 
 
-def looked_at(phases: Sequence[PhasePreview]) -> Sheet:
+def preview_sheet(phases: Sequence[PhasePreview]) -> Sheet:
     """Return a table of a challenge preview, with one row per phase."""
     rows = tuple(
         (

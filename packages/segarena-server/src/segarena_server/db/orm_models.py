@@ -325,7 +325,7 @@ class Run(OrmModel):
     """The person who started the run."""
     name: Mapped[str] = mapped_column(String(80))
     kind: Mapped[str] = mapped_column(String(20), default="dialogue")
-    """How the participant takes part; see `segarena_server.challenges.description.Way`."""
+    """How the participant takes part; see `segarena.protocol.challenge_info.ParticipationMode`."""
     segmenter: Mapped[str] = mapped_column(Text)
     note: Mapped[str] = mapped_column(Text)
     pool: Mapped[str] = mapped_column(String(500))
@@ -368,7 +368,7 @@ class RunSample(OrmModel):
 
 
 class LeaseColumns:
-    """Columns of rows that are leased to a worker; see `segarena_server.jobs.row_queue`."""
+    """Columns of rows that are leased to a worker; see `segarena_server.jobs.lease`."""
 
     state: Mapped[str] = mapped_column(String(20))
     """`waiting`, `leased` to a worker, `done`, `refused` (unreadable input) or `dead` (all attempts failed)."""
@@ -409,7 +409,7 @@ class Turn(LeaseColumns, OrmModel):
     evaluated_s: Mapped[float] = mapped_column(Float, default=0.0)
     """Duration of the evaluation in the worker process."""
     sent: Mapped[str] = mapped_column(Text, default="")
-    """When the last byte of the response left, encoded by `segarena_server.challenges.time_charge`."""
+    """When the last byte of the response left: a `segarena_server.clock.Moment` as JSON."""
     # Reported by the participant, so it is stored and shown but never used for the charge.
     client_s: Mapped[float] = mapped_column(Float, default=0.0)
     round_trip_s: Mapped[float] = mapped_column(Float, default=0.0, server_default="0")

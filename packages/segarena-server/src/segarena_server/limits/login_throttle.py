@@ -30,7 +30,7 @@ _IPV6_SITE_BITS = 64
 _NAMES_OF_ONE_ORIGIN = 10
 """An origin may be a whole school, so it gets this multiple of one person's wrong passwords."""
 _STRICT_SHARE = 3
-"""After guesses at a name from many origins, each further origin gets this fraction of the usual attempts."""
+"""After guesses at a name from many origins, the usual attempts per origin are divided by this."""
 
 Key = tuple[str, object] | tuple[str, object, object]
 """A kind with a name, address or number; or a kind with a subject and an origin."""

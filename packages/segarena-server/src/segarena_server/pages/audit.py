@@ -47,7 +47,7 @@ def show_audit(request: Request, slug: str) -> Response:
 
 @router.post("/organise/runs/{run_id}/audit")
 @require_organiser_of("run_id")
-def find_again(
+def audit_again(
     request: Request,
     run_id: str,
     form: Form,
@@ -61,6 +61,6 @@ def find_again(
         if run.state != "over":
             raise http_errors.conflict("the run is not over yet; its audit starts when it ends")
         enqueue_job(session, AUDIT_RUN, run.id, site.now())
-        record_visitor_event(request, session, "run looked at again", run.id)
+        record_visitor_event(request, session, "run audited again", run.id)
     site.hurry()
     return RedirectResponse(f"/runs/{run_id}", 303)

@@ -14,8 +14,8 @@ from segarena_server.auth.identities import (
     ProviderIdentity,
     begin_sign_in,
     connect_identity,
+    create_account_for_identity,
     finish_sign_in,
-    newcomer,
     person_with_identity,
 )
 from segarena_server.auth.keys import BY_PROVIDER, create_key
@@ -86,7 +86,7 @@ def complete_sign_in(
     state: str = "",
     code: str = "",
 ) -> Response:
-    """Sign in the person that the provider names, if this browser started the sign-in."""
+    """Sign in the person whom the provider names, if this browser started the sign-in."""
     site = site_of(request)
     provider = _provider(request)
     # Compared with the cookie, so that nobody can sign a victim's browser in to an attacker's
@@ -126,7 +126,9 @@ def _sign_in(
         person = person_with_identity(session, known)
         if person is None:
             is_open = site.settings.registration == "open"
-            person = newcomer(session, site.now(), known, invitation=invitation, is_open=is_open)
+            person = create_account_for_identity(
+                session, site.now(), known, invitation=invitation, is_open=is_open
+            )
             record_event(
                 session, site.now(), "registered", person.role, person_id=person.id, address=address
             )

@@ -44,7 +44,7 @@ account.json               the account, its keys (without their text, which only
                            your runs, and scores as far as you may see them
 runs/RUN/PLACE-TURN.sent   what your program sent in a turn: masks
 runs/RUN/PLACE-TURN.got    what it received: prompts, and scores if the phase shows them
-sent/NUMBER                the files that you submitted, in the order of the account's list
+sent/NUMBER                the files that you submitted, in the order of "sent" in account.json
 drawing/TASK.json          what you drew in the studio, and when
 seats/RUN/SEAT.json        your answers to a run that prompted you, and when you were away
 
@@ -144,7 +144,7 @@ def _join_requests(session: Session, person: Person) -> list[dict[str, Any]]:
 
 
 def _organised(session: Session, person: Person) -> list[dict[str, Any]]:
-    """Return the challenges whose organiser a person is, and since when."""
+    """Return the challenges that a person organises, and since when."""
     rows = session.execute(
         select(Challenge.slug, ChallengeOrganiser.made_at)
         .join(ChallengeOrganiser, ChallengeOrganiser.challenge_id == Challenge.id)

@@ -76,7 +76,7 @@ class PhaseBoard:
 
 
 class BoardCache:
-    """The boards of a site. Each board is computed once for its runs, whichever server ended them.
+    """The boards of a site. Each is computed again only when its runs change, on any server.
 
     A new run changes the ranks of all others, so that the board is computed again, but only the new run is read from
     the database.
@@ -347,7 +347,7 @@ def _late_dialogues(session: Session, run_ids: Sequence[str]) -> Counter[str]:
 
 
 def _unranked_reason(extract: Extract, late: int) -> str:
-    """Return why a run has no rank, because its mean lacks samples of other runs' means; "" if it has one."""
+    """Return why a run has no rank: what its mean lacks that other runs' means contain; "" if nothing."""
     failed = sum(extract.failures.values())
     reasons: list[str] = []
     if extract.done < extract.samples:

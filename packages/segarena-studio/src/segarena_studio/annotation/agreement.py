@@ -38,7 +38,7 @@ LONGEST_PX = 640
 FINISHED = ("finished", "in review", "approved")
 _AT_ONCE = 200
 _MEASURED = "regions", "edges", "order_same", "order_pairs", "names_same", "names"
-# The annotator's number as text if the account was deleted.
+# Stands for an annotator's number if the account was deleted: the text of None.
 _DELETED_ACCOUNT = "None"
 _measuring = threading.Lock()
 

@@ -50,7 +50,7 @@ DRAWN = "Generated scenes"
 TO_DRAW = "Photographs"
 _GUIDE = """Outline every thing and every stretch of ground, sky or water, with its full extent: also what you cannot \
 see because something is in front of it.
-Put the regions into depth order, what is in front first. Name each of them."""
+Put the regions into depth order, the frontmost first. Name each of them."""
 _LABELS = "sky", "water", "grass", "wall", "table"
 _SCENES = 4
 # Made-up times, so that the progress pages have data to show.

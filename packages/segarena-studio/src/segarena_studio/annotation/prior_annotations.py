@@ -173,7 +173,7 @@ def masks_to_polygons(scene: Scene) -> Scene:
 
 
 def trace_mask(patch: Patch) -> list[Points]:
-    """Trace the outer borders of the pieces of a mask as polygons within a pixel of it, largest first.
+    """Trace the outer borders of the pieces of a mask as polygons, to within a pixel, largest first.
 
     Corners are pixel corners, (row, column), as everywhere in scenes.
     """

@@ -12,7 +12,7 @@ from segarena_studio.assistance.assistant import Assistant
 from segarena_studio.assistance.segmenter_process import AssistantLimits
 
 WITHOUT_WEIGHTS = ("graph", "grabcut", "watershed")
-"""Offered everywhere."""
+"""Segmenters that every site offers."""
 
 # Two concurrent first requests must not start two sets of processes.
 _MAKING = threading.Lock()

@@ -203,7 +203,7 @@ class _Answers:
         with self._limit.watch("encoding a picture", times=self._encode_times, who=self._label):
             sample = ImageSample(id=picture.key, image=read_image(picture.file))
             made = self._segmenter.encode(sample), sample.shape
-        # Only the encoding counts: the shape is a pair of numbers.
+        # Only the encoding counts towards the limit: the shape is a pair of numbers.
         self._encoded.put(picture.key, made, memory_bytes(made[0]))
         return made
 

@@ -205,7 +205,7 @@ def _last_masks(
     name: str,
     count: int,
 ) -> Sequence[bytes]:
-    """Return the masks of the last of `count` rounds that has some."""
+    """Return the masks of the last of the first `count` rounds that has any."""
     for number in range(count, 0, -1):
         answer = seats.answered(name, number)
         if answer is not None and answer.masks:

@@ -31,7 +31,7 @@ class AssistanceRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True)
 
 
 class EncodeMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Segmenter to encode a picture, which somebody is viewing or is about to view."""
+    """Request to encode a picture with a segmenter, because somebody views it or soon will."""
 
     segmenter: str
     is_ahead: bool = False

@@ -406,7 +406,7 @@ def _check_finish(
     found: TaskAccess,
     cache: CheckCache,
 ) -> CheckResult:
-    """Return the check of a scene, including unticked boxes."""
+    """Check a scene before it is finished; boxes that are not ticked are errors, too."""
     if document is None:
         return CheckResult(
             faults=(

@@ -72,7 +72,7 @@ class ViewMessage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReplayMessage(msgspec.Struct, frozen=True, kw_only=True):
-    """Which dialogue of which run to replay."""
+    """Request to replay a dialogue of a run."""
 
     run: int
     key: DialogueKey
@@ -129,7 +129,7 @@ def show_shelf(request: Request) -> Response:
     shelf = find_catalog(request)
     if len(shelf.collections) == 1:
         return RedirectResponse("/studio/look/0", 303)
-    return studio_page(request, "viewer-shelf.html", title="Look", collections=shelf.collections)
+    return studio_page(request, "viewer-shelf.html", title="Viewer", collections=shelf.collections)
 
 
 @router.get("/studio/look/{number:int}")

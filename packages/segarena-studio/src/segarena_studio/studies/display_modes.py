@@ -96,7 +96,7 @@ def resample_to_square_pixels(
     return np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_LINEAR), dtype=np.uint8)
 
 
-def turn_half_round(shown: NDArray[_Pixels], is_turned: bool) -> NDArray[_Pixels]:
+def rotate_180(shown: NDArray[_Pixels], is_turned: bool) -> NDArray[_Pixels]:
     """Rotate a picture or a mask by 180 degrees if needed."""
     return np.ascontiguousarray(shown[::-1, ::-1]) if is_turned else shown
 
@@ -137,7 +137,7 @@ def displayed_mask(
     is_turned: bool = False,
 ) -> Mask:
     """Scale a mask to the displayed picture; at least one pixel of a small mask remains."""
-    return turn_half_round(_scaled(mask, shape), is_turned)
+    return rotate_180(_scaled(mask, shape), is_turned)
 
 
 def _scaled(mask: Mask, shape: tuple[int, int]) -> Mask:

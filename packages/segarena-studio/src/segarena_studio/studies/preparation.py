@@ -18,8 +18,8 @@ from segarena_studio.studies.description import Study
 from segarena_studio.studies.display_modes import (
     encode_jpeg,
     resample_to_square_pixels,
+    rotate_180,
     shrink,
-    turn_half_round,
 )
 from segarena_studio.studies.easy_items import generate_easy_items
 from segarena_studio.studies.hidden_datasets import HiddenDataset, check_samples
@@ -139,7 +139,7 @@ class ItemStore:
         for item in items:
             if item.image not in stored:
                 square = resample_to_square_pixels(item.picture, item.edges)
-                picture = shrink(turn_half_round(square, item.is_turned), self._longest_px)
+                picture = shrink(rotate_180(square, item.is_turned), self._longest_px)
                 stored[item.image] = self._storage.keep(encode_jpeg(picture))
             self.rows.append(self._row(item, stored[item.image]))
 

@@ -132,7 +132,7 @@ def _prompt(
         reloads=max(0, trial.loads - 1),
         # All strokes but one were unnecessary, and so were presses after the answer.
         extra_presses=len(answer.strokes) - 1 + answer.late_presses,
-        fate=_fate(trial, visitor),
+        fate=_exclusion_of(trial, visitor),
         **values,
     )
 
@@ -155,7 +155,7 @@ def _points(answer: TrialAnswer) -> Iterator[PointerSample]:
             )
 
 
-def _fate(trial: StudyTrial, visitor: StudyVisitor) -> Exclusion:
+def _exclusion_of(trial: StudyTrial, visitor: StudyVisitor) -> Exclusion:
     """Return why a prompt does not count; "" if it does, or belongs to training or attention checks."""
     if trial.purpose != "main":
         return ""

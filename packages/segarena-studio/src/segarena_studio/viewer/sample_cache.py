@@ -59,7 +59,7 @@ class SampleCache:
 
     Args:
         dataset: the dataset; None if it cannot be opened.
-        problem: the reason, or a warning about it.
+        problem: why it cannot be opened, or a warning about it; "" for none.
         trust: see `segarena.records.trust`.
         most_bytes: memory limit.
     """

@@ -14,7 +14,7 @@ from segarena_studio.viewer.sample_cache import LoadedSample
 
 SIDE_PX = 240
 _TRUTH_BGR = (77, 225, 255)
-"""--truth in page.css."""
+"""Colour of the ground truth, the same as --truth in page.css."""
 _HALO_BGR = (0, 0, 0)
 _QUALITY = [cv2.IMWRITE_JPEG_QUALITY, 82]
 

@@ -1,6 +1,6 @@
 """Submitted masks: one file per dialogue, below the key of its sample.
 
-    KEY/0.png           an image: grey or palette; 0 outside, 1 (or 255) inside; of several objects their numbers
+    KEY/0.png           an image: grey or palette; 0 outside, 1 (or 255) inside; for several objects, their numbers
     KEY/0.npz           a volume: one array of its shape, without pickles
     KEY/0/00000.png     a video: a file for each frame, counted from 0
 
@@ -62,7 +62,7 @@ class ExpectedMasks:
 def mask_faults(root: Path, expected: Sequence[ExpectedMasks]) -> list[str]:
     """Return the errors in a folder of masks, one line each: missing or unexpected files, wrong sizes or contents.
 
-    After `MAX_FAULTS` errors, a last line has the number of the others.
+    After `MAX_FAULTS` errors, a last line gives the number of further errors.
     """
     root = _masks_root(root, expected)
     there = set(files_in(root))

@@ -119,7 +119,7 @@ export class Talk {
 async function textOf(response, onProgress) {
   const reader = response.body?.getReader();
   if (!reader) return "";
-  // The length of a compressed body is another one, so the server tells this one separately.
+  // Content-Length counts compressed bytes, so the server sends the uncompressed length as well.
   const total = Number(response.headers.get("x-uncompressed-length") ?? 0);
   const decoder = new TextDecoder();
   let [text, received] = ["", 0];

@@ -77,7 +77,7 @@ export const ACTIONS = [
     when: (editor) => !isDrawing(editor), run: (editor) => adjusting(editor).delete(),
     hint: hintOfDeleting },
   { name: "split", title: "Separate a shared vertex", keys: ["J"], group: "Adjusting", when: (editor) => hasRegion(editor) && atVertex(editor), run: split,
-    hint: (editor) => (isAdjusting(editor) && isAtShared(editor) ? "take apart" : null) },
+    hint: (editor) => (isAdjusting(editor) && isAtShared(editor) ? "separate it" : null) },
   { name: "choose", title: "Select or deselect the vertex at the cursor", keys: ["Shift+Enter"], group: "Adjusting",
     when: (editor) => isAdjusting(editor) && atVertex(editor), run: (editor) => adjusting(editor).choose(editor.cursor),
     hint: hintOfChoosing },
@@ -161,7 +161,7 @@ export function hintsFor(editor) {
 
 /**
  * Arrow keys pan the picture, or move the keyboard cursor when it is on: Shift in large steps,
- * Alt by 1 px.
+ * Ctrl by 1 px.
  * @returns {Action[]}
  */
 function arrows() {

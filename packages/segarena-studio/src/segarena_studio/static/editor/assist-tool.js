@@ -283,9 +283,9 @@ export const ASSISTING = [
   { name: "assist-turn", title: "Switch the next prompts between object and background", keys: ["T"], group: "Asking", when: isAsking, run: (editor) => void toolOf(editor)?.turn(),
     isOn: (editor) => Boolean(toolOf(editor)?.isNegative), hint: (editor) => (toolOf(editor)?.isNegative ? "mark the object" : "mark the background") },
   { name: "assist-back", title: "Remove the last prompt", keys: ["Backspace"], group: "Asking", when: hasPrompts, run: (editor) => void toolOf(editor)?.assist.back(),
-    hint: () => "take back" },
+    hint: () => "remove the last prompt" },
   { name: "assist-drop", title: "Discard the mask", keys: ["Escape"], group: "Asking", when: hasPrompts, run: (editor) => void toolOf(editor)?.assist.drop(),
-    hint: () => "drop it" },
+    hint: () => "discard it" },
 ]; // prettier-ignore
 
 /**

@@ -332,7 +332,7 @@ class Row {
     this.name.setAttribute("aria-label", `Name of region ${place + 1}`);
     this.name.readOnly = editor.isReadOnly;
     this.part.textContent = hidden >= 0.005 ? `${Math.round(100 * hidden)} %` : "";
-    this.part.title = hidden ? "of it are hidden by regions in front" : "";
+    this.part.title = hidden ? "share of the region hidden by regions in front" : "";
     pressed(this.hide, region.is_hidden, `Hide ${called}`);
     pressed(this.lock, region.is_locked, `Lock ${called}`);
   }

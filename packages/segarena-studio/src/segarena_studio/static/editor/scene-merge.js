@@ -70,7 +70,7 @@ export function conflictsOf(ancestor, mine, theirs) {
 }
 
 /**
- * Return the ids that both sides gave to new regions that differ: numbers follow each other in
+ * Return the ids that both sides gave to different new regions: ids are consecutive numbers in
  * every tab.
  * @param {SceneDocument} ancestor
  * @param {SceneDocument} mine

@@ -134,7 +134,7 @@ function diffHistories(before, after) {
 }
 
 /**
- * Steps leave a history at its start and end, and come at its end.
+ * A history loses steps at both ends and gains them at its end.
  * @param {any[]} before
  * @param {any[]} after
  * @returns {ListPatch}

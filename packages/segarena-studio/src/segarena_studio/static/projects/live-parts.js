@@ -71,7 +71,7 @@ function addressOf(form) {
 async function applyFilter(form) {
   const address = addressOf(form);
   history.replaceState(null, "", `${address.pathname}${address.search}`);
-  // The server's own page tells why it did not answer, such as a session that has ended.
+  // Open the address, because the server's error page gives the reason, such as an ended session.
   if (!(await refreshParts(address.href))) location.assign(address.href);
 }
 

@@ -26,14 +26,14 @@ const ahead = new Map();
 run().catch((error) => say(`The study cannot continue: ${error.message}`));
 
 async function run() {
-  let next = await asked("GET", "next");
+  let next = await requestWithRetries("GET", "next");
   for (;;) {
     if (next.trial) {
       const feedback = await play(next);
-      if (feedback) await told(feedback === "right" ? "Correct." : "That was not correct. Look carefully at the next picture and try again.");
-      next = await asked("GET", "next");
+      if (feedback) await showMessage(feedback === "right" ? "Correct." : "That was not correct. Look carefully at the next picture and try again.");
+      next = await requestWithRetries("GET", "next");
     } else if (next.state === "ready") {
-      next = await asked("POST", (await between(next)) ? "batch" : "finish");
+      next = await requestWithRetries("POST", (await showBreak(next)) ? "batch" : "finish");
     } else {
       end(next);
       return;
@@ -48,7 +48,7 @@ async function run() {
  * @param {unknown} [body]
  * @returns {Promise<any>}
  */
-async function asked(method, what, body = {}) {
+async function requestWithRetries(method, what, body = {}) {
   for (let tries = 0; ; tries += 1) {
     const answer = await talk.ask(method, `${address}/${what}`, method === "GET" ? undefined : body);
     if (answer.outcome === "done") return answer.body;
@@ -63,10 +63,10 @@ async function asked(method, what, body = {}) {
  * Fetch a picture, with retries.
  * @param {string} address
  */
-async function come(address) {
+async function loadPictureWithRetries(address) {
   for (let tries = 0; ; tries += 1) {
     try {
-      return await fetched(address);
+      return await loadPicture(address);
     } catch {
       say("The picture has not arrived yet. The study continues automatically.");
       await pause(RETRY_MS[Math.min(tries, RETRY_MS.length - 1)]);
@@ -84,16 +84,16 @@ async function play(told) {
   stage.hidden = false;
   say("");
   place.textContent = told.is_training ? `Practice ${told.place} of ${told.of}` : `${told.place} of ${told.of}, batch ${told.batch} of ${told.batches}`;
-  const [shown, target] = await Promise.all([come(told.picture), told.target && come(told.target)]);
+  const [shown, target] = await Promise.all([loadPictureWithRetries(told.picture), told.target && loadPictureWithRetries(told.target)]);
   say("");
   const picture = new Picture(stage, { label: "The picture", margin: 0 });
   const disturbances = new Disturbances();
   try {
-    const { elapsed_s = 0 } = await asked("POST", `trials/${told.trial}/begin`);
+    const { elapsed_s = 0 } = await requestWithRetries("POST", `trials/${told.trial}/begin`);
     const answer = await timed(told, picture, shown, target, performance.now() - 1000 * elapsed_s, disturbances);
-    for (const address of [told.ahead?.picture, told.ahead?.target]) if (address) fetched(address).catch(() => {});
+    for (const address of [told.ahead?.picture, told.ahead?.target]) if (address) loadPicture(address).catch(() => {});
     say("");
-    const { feedback = "" } = await asked("POST", `trials/${told.trial}`, answer);
+    const { feedback = "" } = await requestWithRetries("POST", `trials/${told.trial}`, answer);
     return feedback;
   } finally {
     disturbances.end();
@@ -181,7 +181,7 @@ function paint(context, toScreen, trial, cross) {
     context.lineWidth = width;
     context.lineJoin = context.lineCap = "round";
     context.beginPath();
-    for (const { points } of trial.strokes.strokes) drawn(context, trial.kind, points.map(([x, y]) => toScreen([x, y])));
+    for (const { points } of trial.strokes.strokes) drawShape(context, trial.kind, points.map(([x, y]) => toScreen([x, y])));
     if (cross.at) {
       const [x, y] = cross.at;
       for (const [dx, dy] of [[1, 0], [-1, 0], [0, 1], [0, -1]]) {
@@ -198,7 +198,7 @@ function paint(context, toScreen, trial, cross) {
  * @param {string} kind
  * @param {[number, number][]} places
  */
-function drawn(context, kind, places) {
+function drawShape(context, kind, places) {
   const [[x, y], [x1, y1]] = [places[0], places[places.length - 1]];
   if (kind === "box") context.rect(x, y, x1 - x, y1 - y);
   else if (kind === "click") {
@@ -216,7 +216,7 @@ function drawn(context, kind, places) {
  * @param {string} address
  * @returns {Promise<Blob>}
  */
-function fetched(address) {
+function loadPicture(address) {
   const known = ahead.get(address);
   if (known) return known;
   const coming = fetch(address, { credentials: "same-origin" }).then((answer) => {
@@ -233,20 +233,20 @@ function fetched(address) {
  * Show a message until it is confirmed.
  * @param {string} text
  */
-async function told(text) {
-  await panelled([text], "Next", "");
+async function showMessage(text) {
+  await showPanel([text], "Next", "");
 }
 
 /**
  * Show a break between batches; return whether to continue.
  * @param {any} next
  */
-async function between(next) {
+async function showBreak(next) {
   place.textContent = "";
   const isFirst = next.batch === 0;
   const more = isFirst ? "The study begins now." : next.batch < next.batches ? "You have finished a batch. Take a break if you like." : "You have finished all tasks.";
   const text = isFirst ? "You will see a picture, then the target, then the picture again. Then mark the target." : "";
-  return panelled([more, text], next.batch < next.batches ? "Continue" : "Finish", isFirst ? "" : "Stop here");
+  return showPanel([more, text], next.batch < next.batches ? "Continue" : "Finish", isFirst ? "" : "Stop here");
 }
 
 /**
@@ -254,7 +254,7 @@ async function between(next) {
  * @param {string[]} texts @param {string} yes @param {string} no
  * @returns {Promise<boolean>}
  */
-function panelled(texts, yes, no) {
+function showPanel(texts, yes, no) {
   stage.hidden = words.hidden = true;
   panel.hidden = false;
   panelText.replaceChildren(...texts.filter(Boolean).map(paragraph));

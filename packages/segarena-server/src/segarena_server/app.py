@@ -109,5 +109,5 @@ def make_app(site: Site) -> RequestMiddleware:
 def _refusal_page(request: Request, refusal: Refusal) -> Response:
     """Render the error page that explains why the server refused a request."""
     return render_page(
-        request, "refused.html", title="Request refused", status=refusal.status, refusal=refusal
+        request, "error.html", title="Request refused", status=refusal.status, refusal=refusal
     )

@@ -128,14 +128,14 @@ class RequestMiddleware:
 
     def _headers(self, scope: Scope, given: Any) -> list[tuple[bytes, bytes]]:
         there = {name.lower() for name, _ in given}
-        told = {**_HEADERS, "segarena-request": scope["state"]["number"]}
+        headers = {**_HEADERS, "segarena-request": scope["state"]["number"]}
         # Only over TLS: over plain HTTP browsers ignore the header.
         if self._site.settings.is_secure:
-            told["strict-transport-security"] = "max-age=31536000"
+            headers["strict-transport-security"] = "max-age=31536000"
         # By default nothing is cached, because most pages depend on who is signed in.
         if b"cache-control" not in there:
-            told["cache-control"] = "no-store"
-        return [(name.encode(), value.encode()) for name, value in told.items()]
+            headers["cache-control"] = "no-store"
+        return [(name.encode(), value.encode()) for name, value in headers.items()]
 
     def _log(
         self,
@@ -147,7 +147,7 @@ class RequestMiddleware:
         visitor = scope["state"].get("visitor")
         route = scope.get("route")
         is_nameless = scope["state"].get("is_nameless", False)
-        told = {
+        fields = {
             "request": scope["state"]["number"],
             "method": method,
             # The route pattern, not the path, so that the log can be grouped by route.
@@ -159,9 +159,9 @@ class RequestMiddleware:
             "address": scope["client"][0] if scope.get("client") and not is_nameless else "",
         }
         if "turn" in scope["state"]:
-            told |= {"turn": scope["state"]["turn"], "replied_s": _replied_s(scope["state"])}
+            fields |= {"turn": scope["state"]["turn"], "replied_s": _replied_s(scope["state"])}
         self._site.counted.count(method, getattr(route, "path", ""), status, seconds)
-        LOG.log(logging.ERROR if status >= 500 else logging.INFO, "request", extra={"told": told})
+        LOG.log(logging.ERROR if status >= 500 else logging.INFO, "request", extra={"told": fields})
 
 
 def _replied_s(state: Any) -> float | None:

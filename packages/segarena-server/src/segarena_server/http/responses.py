@@ -131,13 +131,13 @@ def _is_of_script(request: Request) -> bool:
 
 
 def _as_json(request: Request, refusal: Refusal) -> Response:
-    told: dict[str, Any] = {"error": refusal.kind, "message": " ".join(str(refusal).split())}
+    body: dict[str, Any] = {"error": refusal.kind, "message": " ".join(str(refusal).split())}
     headers: dict[str, str] = {}
     if refusal.status >= 500:
-        told["request"] = request.state.number
+        body["request"] = request.state.number
     if refusal.retry_after_s is not None:
-        told["retry_after_s"] = round(refusal.retry_after_s, 1)
+        body["retry_after_s"] = round(refusal.retry_after_s, 1)
         headers["retry-after"] = str(math.ceil(refusal.retry_after_s))
     if refusal.status == 401:
         headers["www-authenticate"] = "Bearer"
-    return JSONResponse(told, refusal.status, headers)
+    return JSONResponse(body, refusal.status, headers)

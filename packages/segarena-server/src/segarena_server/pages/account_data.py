@@ -85,7 +85,7 @@ def do_delete(request: Request, form: Form) -> Response:
     site.hurry()
     # The page must not show a visitor whose account no longer exists.
     request.state.visitor = Visitor(address=visitor.address)
-    answer = render_page(request, "left.html", title="The account is deleted")
+    answer = render_page(request, "account_deleted.html", title="The account is deleted")
     answer.delete_cookie(cookie_name(site_of(request)))
     return answer
 

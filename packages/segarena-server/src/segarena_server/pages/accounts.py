@@ -165,12 +165,12 @@ def do_register(request: Request, form: Form) -> Response:
     """Create an account."""
     site = site_of(request)
     address = visitor_of(request).address
-    told = {name: form.get(name, "") for name in ("name", "contact", "invitation")}
+    values = {name: form.get(name, "") for name in ("name", "contact", "invitation")}
     email = form.get("email", "")
     is_open = site.settings.registration == "open"
     # Only a valid invitation counts; otherwise any text would lift the limit.
     with site.database.reading() as session:
-        is_invited = find_key(session, "invitation", told["invitation"], site.now()) is not None
+        is_invited = find_key(session, "invitation", values["invitation"], site.now()) is not None
     needs_email = not is_invited and _count_registration(site, address)
     if (
         email
@@ -183,11 +183,11 @@ def do_register(request: Request, form: Form) -> Response:
             raise InvalidInput(
                 "many people have registered from your network: enter an e-mail address as well"
             )
-        name = clean_name(told["name"])
+        name = clean_name(values["name"])
         kept = hash_password(form.get("password", ""), name)
         with site.database.writing() as session:
             person = register(
-                session, site.now(), **{**told, "name": name}, kept=kept, is_open=is_open
+                session, site.now(), **{**values, "name": name}, kept=kept, is_open=is_open
             )
             person.email = clean_address(email)
             if person.email and site.settings.mail is not None:
@@ -196,8 +196,8 @@ def do_register(request: Request, form: Form) -> Response:
                 session, site.now(), "registered", person.role, person_id=person.id, address=address
             )
     except InvalidInput as error:
-        shown = {"name": told["name"], "contact": told["contact"], "email": email}
-        return _register_page(request, told["invitation"], fault=str(error), status=422, **shown)
+        shown = {"name": values["name"], "contact": values["contact"], "email": email}
+        return _register_page(request, values["invitation"], fault=str(error), status=422, **shown)
     if person.state == "confirmed":
         return _signed_in(request, person)
     return render_page(request, "waiting.html", title="Almost done")
@@ -343,8 +343,8 @@ def _register_page(
         key = find_key(session, "invitation", invitation, site.now()) if invitation else None
     if invitation and key is None:
         fault = fault or "the invitation is invalid or has expired; ask an organiser for a new one"
-    told: dict[str, Any] = {"name": "", "contact": "", "email": "", **shown}
-    told |= {"invitation": invitation if key else "", "is_invited": key is not None}
+    values: dict[str, Any] = {"name": "", "contact": "", "email": "", **shown}
+    values |= {"invitation": invitation if key else "", "is_invited": key is not None}
     is_open = site.settings.registration == "open"
     return render_page(
         request,
@@ -353,7 +353,7 @@ def _register_page(
         status=status,
         fault=fault,
         is_open=is_open,
-        **told,
+        **values,
     )
 
 

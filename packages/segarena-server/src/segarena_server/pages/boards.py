@@ -115,7 +115,7 @@ def show_run_of_board(
     title = shown.board.names[entry]
     return render_page(
         request,
-        "piece.html",
+        "board_subpage.html",
         title=title,
         challenge=challenge,
         parts=parts,
@@ -157,7 +157,7 @@ def show_sample_of_board(
     is_drawing = pictures is None
     return render_page(
         request,
-        "piece.html",
+        "board_subpage.html",
         title=title,
         challenge=challenge,
         parts=parts,

@@ -86,7 +86,7 @@ def export_files(site: Site, slug: str) -> dict[str, str | bytes]:
             files[path] = image.content
             images[image.name] = MarkdownImage(path, image.width, image.height)
     files[_INDEX] = render_template(
-        "exported.html",
+        "challenge_archive.html",
         title=info.title,
         challenge=challenge,
         shown=info,

@@ -93,8 +93,8 @@ def show_new(request: Request, draft: int = 0) -> Response:
         return _form(request, _FIRST, {})
     with site_of(request).database.reading() as session:
         job = _visible_draft(session, visitor_of(request), draft)
-    told = ChallengeJobRequest.of(job)
-    return _form(request, form_texts(told.challenge), {}, changes=told.changes)
+    job_request = ChallengeJobRequest.of(job)
+    return _form(request, form_texts(job_request.challenge), {}, changes=job_request.changes)
 
 
 @router.post("/organise/new")
@@ -168,17 +168,19 @@ def show_draft(request: Request, draft: int) -> Response:
     with site_of(request).database.reading() as session:
         job = _visible_draft(session, visitor_of(request), draft)
         queue = job_queue_position(session, job) if job.state in ("waiting", "leased") else None
-    told = ChallengeJobRequest.of(job)
+    job_request = ChallengeJobRequest.of(job)
     said: Any = json.loads(job.said) if job.state == "done" and job.said else None
     values: dict[str, Any] = {
         "job": job,
-        "told": told,
+        "job_request": job_request,
         "said": said,
         "queue": queue,
         "is_look": job.kind == DRAFTS[0],
-        "rank_warnings": warnings_about_ranks(told.challenge),
+        "rank_warnings": warnings_about_ranks(job_request.challenge),
     }
-    answer = render_page(request, "draft.html", title=told.challenge.title, **values)
+    answer = render_page(
+        request, "challenge_draft.html", title=job_request.challenge.title, **values
+    )
     if queue is not None:
         # The page reloads itself every two seconds, also without scripts.
         answer.headers["refresh"] = "2"
@@ -195,15 +197,28 @@ def make_draft(
     """Create or change the challenge of a draft; also retries a failed job."""
     with site_of(request).database.reading() as session:
         job = _visible_draft(session, visitor_of(request), draft)
-    told = ChallengeJobRequest.of(job)
+    job_request = ChallengeJobRequest.of(job)
     if form.get("do") == "look":
         return _to_draft(
             request,
-            _post(request, PreviewChallenge.name, job.about, told.challenge, changes=told.changes),
+            _post(
+                request,
+                PreviewChallenge.name,
+                job.about,
+                job_request.challenge,
+                changes=job_request.changes,
+            ),
         )
-    kind = ChangeChallenge.name if told.changes else MakeChallenge.name
+    kind = ChangeChallenge.name if job_request.changes else MakeChallenge.name
     return _to_draft(
-        request, _post(request, kind, told.challenge.slug, told.challenge, changes=told.changes)
+        request,
+        _post(
+            request,
+            kind,
+            job_request.challenge.slug,
+            job_request.challenge,
+            changes=job_request.changes,
+        ),
     )
 
 
@@ -251,7 +266,7 @@ def _form(
             begun = phases_with_runs(session, challenge.id)
             images = markdown_images(session, challenge)
     description = render_markdown(texts.get("text", ""), images) if shows_description else None
-    told: dict[str, Any] = {
+    context: dict[str, Any] = {
         "texts": defaultdict(str, {"zone": "UTC", **texts}),
         "faults": defaultdict(str, faults),
         "fault_labels": {name: _field_label(name) for name in faults},
@@ -267,7 +282,9 @@ def _form(
         "description": description,
     }
     title = f"Change {changes}" if changes else "A new challenge"
-    return render_page(request, "design.html", title=title, status=422 if faults else 200, **told)
+    return render_page(
+        request, "challenge_form.html", title=title, status=422 if faults else 200, **context
+    )
 
 
 def _field_label(name: str) -> str:
@@ -296,10 +313,10 @@ def _filled(
         known = {before.benchmark, before.dataset, *(phase.dataset for phase in before.phases)}
     else:
         known = set[str]()
-    told = {field: text.strip() for field, text in form.items() if text.strip()}
+    texts = {field: text.strip() for field, text in form.items() if text.strip()}
     new = {
         field: text
-        for field, text in told.items()
+        for field, text in texts.items()
         if text not in known and field not in filled.faults
     }
     faults = {**filled.faults, **plugin_faults(new, settings.roots)}
@@ -321,16 +338,16 @@ def _completed(form: Mapping[str, str], before: Description | None) -> dict[str,
     """Return the fields of a form; missing fields keep their values in the challenge."""
     if before is None:
         return dict(form)
-    told = dict(form)
+    texts = dict(form)
     there = form_texts(before)
     numbers = {phase.name: number for number, phase in enumerate(before.phases)}
     for field in Description.__struct_fields__:
-        told.setdefault(field, there.get(field, ""))
+        texts.setdefault(field, there.get(field, ""))
     for place in phase_numbers(form):
         number = numbers.get(form.get(f"phases[{place}].name", "").strip())
         for field in Phase.__struct_fields__ if number is not None else ():
-            told.setdefault(f"phases[{place}].{field}", there.get(f"phases[{number}].{field}", ""))
-    return told
+            texts.setdefault(f"phases[{place}].{field}", there.get(f"phases[{number}].{field}", ""))
+    return texts
 
 
 def _fault_of(error: SegarenaError) -> dict[str, str]:
@@ -379,10 +396,10 @@ def _post(
     """Enqueue a job about a challenge and return the job's id."""
     site = site_of(request)
     visitor = visitor_of(request)
-    told = ChallengeJobRequest(described, _by(visitor), changes)
+    job_request = ChallengeJobRequest(described, _by(visitor), changes)
     with site.database.writing() as session:
         delete_old_drafts(session, site.now())
-        number = enqueue_job(session, kind, about, site.now(), told.text()).id
+        number = enqueue_job(session, kind, about, site.now(), job_request.text()).id
     site.hurry()
     return number
 

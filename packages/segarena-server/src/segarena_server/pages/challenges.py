@@ -63,7 +63,7 @@ def show_home(request: Request) -> Response:
         }
         own = _own(session, site, visitor) if visitor.role == "participant" else None
     shown = [(challenge, cached_info(challenge.description)) for challenge in found]
-    told: dict[str, Any] = {
+    context: dict[str, Any] = {
         "challenges": shown,
         "own": own,
         "data": site.folder.path,
@@ -71,7 +71,7 @@ def show_home(request: Request) -> Response:
         "is_local": is_loopback(urlsplit(site.settings.address).hostname or ""),
         **counted,
     }
-    return render_page(request, "home.html", title="Challenges", now=_now(site), **told)
+    return render_page(request, "home.html", title="Challenges", now=_now(site), **context)
 
 
 @router.get("/challenges/{slug}")
@@ -93,7 +93,7 @@ def show_challenge(request: Request, slug: str) -> Response:
     phases = description_of(challenge).phases if challenge.state == "open" else ()
     begun = [phase for phase in phases if phase.is_open(_now(site))]
     places = dialogue_places(described, begun)
-    told: dict[str, Any] = {
+    context: dict[str, Any] = {
         "challenge": challenge,
         "shown": shown,
         "description": render_markdown(shown.text, images),
@@ -113,7 +113,7 @@ def show_challenge(request: Request, slug: str) -> Response:
         "most_message": MOST_MESSAGE_LENGTH,
         "terms": render_prose(described.terms, images, below=3) if described.terms else "",
     }
-    return render_page(request, "challenge.html", title=shown.title, now=_now(site), **told)
+    return render_page(request, "challenge.html", title=shown.title, now=_now(site), **context)
 
 
 def dialogue_places(described: ChallengeDescription, begun: Sequence[Phase]) -> list[str]:

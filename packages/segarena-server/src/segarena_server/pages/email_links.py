@@ -34,7 +34,9 @@ _INVALID_LINK = "the link is invalid or has expired: it works once, within an ho
 @require_role(ANYONE)
 def show_forgotten(request: Request) -> Response:
     """Show the form for a forgotten password."""
-    return render_page(request, "forgotten.html", title="Forgotten password", is_asked=False)
+    return render_page(
+        request, "password_reset_request.html", title="Forgotten password", is_asked=False
+    )
 
 
 @router.post("/forgotten")
@@ -60,7 +62,9 @@ def do_forgotten(request: Request, form: Form) -> Response:
         queue_email(session, site.now(), "reset", person=person)
         about = f"account {person.id}" if person else "no such account"
         record_event(session, site.now(), "password forgotten", about, address=visitor.address)
-    return render_page(request, "forgotten.html", title="Forgotten password", is_asked=True)
+    return render_page(
+        request, "password_reset_request.html", title="Forgotten password", is_asked=True
+    )
 
 
 @router.get("/reset")
@@ -109,7 +113,7 @@ def show_address(request: Request, link: str = "") -> Response:
     """Ask for confirmation of an address; opening the link alone, as mail scanners do, changes nothing."""
     person = _person_of_link(request, "address", link)
     return render_page(
-        request, "address.html", title="Confirm the address", link=link, person=person
+        request, "email_confirmation.html", title="Confirm the address", link=link, person=person
     )
 
 
@@ -171,10 +175,10 @@ def make_reset_link(
             raise http_errors.unknown()
         check_may_change(session, visitor, person)
         key = create_key(session, "reset", site.now(), person_id=person.id)
-        told = f"account {person.id}"
-        record_visitor_event(request, session, "reset link made", told)
+        about = f"account {person.id}"
+        record_visitor_event(request, session, "reset link made", about)
     link = f"{site.settings.address}/reset?link={key}"
-    return render_page(request, "link.html", title=f"Reset link for {person.name}", link=link)
+    return render_page(request, "reset_link.html", title=f"Reset link for {person.name}", link=link)
 
 
 def _send_confirmation(
@@ -222,7 +226,7 @@ def _reset_page(
     fault = fault if person else _INVALID_LINK
     return render_page(
         request,
-        "reset.html",
+        "password_reset.html",
         title="New password",
         status=status,
         link=link,

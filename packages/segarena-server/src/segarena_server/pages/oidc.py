@@ -184,7 +184,7 @@ def _redirect_page(
     key: str = "",
 ) -> Response:
     """Return a page that redirects, because browsers send no strict cookies with requests from another site."""
-    answer: Any = render_page(request, "continue.html", title=f"Welcome, {person.name}", onward=to)
+    answer: Any = render_page(request, "redirect.html", title=f"Welcome, {person.name}", onward=to)
     answer.delete_cookie(_COOKIE, path="/oidc")
     if key:
         set_session(answer, site_of(request), key)

@@ -164,7 +164,7 @@ def _organise(
     with site.database.reading() as session:
         challenges = [one for one in all_challenges(session) if visitor.organises(one.id)]
         managed = None if visitor.may("admin") else challenges
-        told: dict[str, Any] = {
+        context: dict[str, Any] = {
             "counts": count_accounts(session),
             "challenges": [(one, cached_info(one.description)) for one in challenges],
             "runs": listed_runs(session, site.now(), challenges=visitor.managed_challenges()),
@@ -181,7 +181,7 @@ def _organise(
         link=link,
         sent_to=sent_to,
         roles=ROLES,
-        **told,
+        **context,
     )
 
 

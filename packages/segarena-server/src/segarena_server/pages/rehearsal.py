@@ -82,13 +82,13 @@ def _rehearsal(
     shown = cached_info(challenge.description)
     described = cached_description(challenge.description)
     if job:
-        told: Any = json.loads(job.told)
+        outcome: Any = json.loads(job.told)
     else:
-        told = {
+        outcome = {
             "phase": shown.phases[0].name,
             "segmenter": segmenter or default_segmenter(described),
         }
-    phase = next((one for one in shown.phases if one.name == told["phase"]), shown.phases[0])
+    phase = next((one for one in shown.phases if one.name == outcome["phase"]), shown.phases[0])
     said: Any = json.loads(job.said) if job and job.state == "done" and job.said else None
     values: dict[str, Any] = {
         "challenge": challenge,
@@ -100,7 +100,7 @@ def _rehearsal(
     values |= {
         "queue": queue,
         "fault": fault,
-        "segmenter": segmenter if fault else told["segmenter"],
+        "segmenter": segmenter if fault else outcome["segmenter"],
     }
     status = 422 if fault else 200
     answer = render_page(

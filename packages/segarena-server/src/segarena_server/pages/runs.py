@@ -116,14 +116,14 @@ def show_run(
         found = audit_single_run(session, run) if is_organiser else None
         run = as_participant_sees(session, run, untold)
     moment = utc_datetime(site.now())
-    told: dict[str, Any] = {
+    context: dict[str, Any] = {
         "places": places,
         "queue": queue,
         "challenge": challenge,
         "phase": phase,
     }
-    told |= {"counts": counts, "charged_s": charged_s, "page_number": page_number}
-    told["pages"] = -(-sum(counts.values()) // SAMPLES_PER_PAGE) if is_shown else 1
+    context |= {"counts": counts, "charged_s": charged_s, "page_number": page_number}
+    context["pages"] = -(-sum(counts.values()) // SAMPLES_PER_PAGE) if is_shown else 1
     scores = visible_scores(run, phase, site.now(), sees_all=is_organiser)
     shows = shows_own_scores(phase, moment)
     own: dict[str, Any] = {
@@ -132,7 +132,7 @@ def show_run(
         "team": team,
         "person": person,
     }
-    told |= {
+    context |= {
         "held_back": withheld_reason(run, phase, site.now()),
         "found": found,
         "blind": BLIND_IOU_NOTE,
@@ -148,7 +148,7 @@ def show_run(
         scores=scores,
         shows=shows,
         **own,
-        **told,
+        **context,
     )
     if own[
         "is_watched"
@@ -185,13 +185,15 @@ def show_place(
             session, site, run, place, Visibility.of(phase, is_organiser=is_organiser), page_number
         )
         last = sum(_counts(session, [run.id])[run.id].values())
-    told: dict[str, Any] = {"run": run, "challenge": challenge, "phase": phase, "last": last}
-    told |= {
+    context: dict[str, Any] = {"run": run, "challenge": challenge, "phase": phase, "last": last}
+    context |= {
         "page_number": page_number,
         "place": view.shown(_DRAWN_S),
         "is_organiser": is_organiser,
     }
-    return render_page(request, "place.html", title=f"{run.name}, sample {place_number}", **told)
+    return render_page(
+        request, "sample_rounds.html", title=f"{run.name}, sample {place_number}", **context
+    )
 
 
 @router.post("/runs/{run_id}/finish")

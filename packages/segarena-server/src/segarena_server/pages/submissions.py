@@ -62,7 +62,7 @@ def show_sending(
     most_mb = max_upload_bytes(site) / 2**20
     return render_page(
         request,
-        "send.html",
+        "submission_form.html",
         title=f"Submit to {found.name}",
         address=address,
         most_mb=most_mb,
@@ -110,7 +110,7 @@ def list_sent(request: Request) -> Response:
             (sent, session.get_one(Challenge, sent.challenge_id), submission_status(session, sent))
             for sent in own_submissions(session, visitor.person_id)
         ]
-    return render_page(request, "sent_list.html", title="My submissions", sent=found)
+    return render_page(request, "submissions.html", title="My submissions", sent=found)
 
 
 @router.get("/sent/{submission_id}")
@@ -132,10 +132,10 @@ def show_sent(request: Request, submission_id: str) -> Response:
     }
     return render_page(
         request,
-        "sent.html",
+        "submission.html",
         title=sent.name,
         sent=sent,
-        told=state,
+        status_of_submission=state,
         challenge=challenge,
         person=person,
         **own,

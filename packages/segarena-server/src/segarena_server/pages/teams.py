@@ -114,18 +114,18 @@ def _team_page(
     with site.database.reading() as session:
         person = session.get_one(Person, visitor.person_id)
         team = session.get_one(Team, person.team_id)
-        told: dict[str, Any] = {
+        context: dict[str, Any] = {
             "team": team,
             "is_of_one": teams.is_personal_team(person, team),
             "members": [member.name for member in teams.members_of(session, team.id)],
             "invited": teams.invited_to(session, invitation, site.now()) if invitation else None,
         }
-    title = "Team" if told["is_of_one"] else team.name
+    title = "Team" if context["is_of_one"] else team.name
     return render_page(
         request,
         "team.html",
         title=title,
         link=link,
         invitation=invitation,
-        **told,
+        **context,
     )

@@ -365,7 +365,7 @@ def _being_made(
     job = find_job(session, MakeStudy.name, slug)
     if job is None:
         raise http_errors.unknown()
-    answer = studio_page(request, "study_made.html", title=slug, job=job)
+    answer = studio_page(request, "study_preparation.html", title=slug, job=job)
     if job.state in ("waiting", "leased"):
         # This page works without scripts and reloads until the job is done.
         answer.headers["refresh"] = "2"

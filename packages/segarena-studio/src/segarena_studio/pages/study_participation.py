@@ -143,7 +143,7 @@ def show_trials(request: Request, link: str) -> Response:
         return RedirectResponse(f"{_PATH}/{link}", 303)
     return studio_page(
         request,
-        "trials.html",
+        "study_trials.html",
         title=visit.study.title,
         link=link,
         study=visit.study,
@@ -320,7 +320,7 @@ def delete_all(
         visit = _need_visit(request, session, link, is_to_change=True)
         delete_visit(session, visit)
         row = visit.row
-    answer = studio_page(request, "withdrawn.html", title="Your answers are deleted")
+    answer = studio_page(request, "study_withdrawn.html", title="Your answers are deleted")
     answer.delete_cookie(_cookie_name(site, row), path=_PATH)
     return answer
 
@@ -393,7 +393,7 @@ def _consent(
         "why": why,
         "fault": fault,
     }
-    return studio_page(request, "consent.html", title=study.title, status=status, **values)
+    return studio_page(request, "study_consent.html", title=study.title, status=status, **values)
 
 
 def _visit_state(

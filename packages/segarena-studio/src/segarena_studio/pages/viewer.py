@@ -129,7 +129,7 @@ def show_shelf(request: Request) -> Response:
     shelf = find_catalog(request)
     if len(shelf.collections) == 1:
         return RedirectResponse("/studio/look/0", 303)
-    return studio_page(request, "viewer-shelf.html", title="Viewer", collections=shelf.collections)
+    return studio_page(request, "viewer_collections.html", title="Viewer", collections=shelf.collections)
 
 
 @router.get("/studio/look/{number:int}")
@@ -146,7 +146,7 @@ def show_list(
         "notes": [note for note in (here.samples.problem, *here.notes) if note],
     }
     told["columns"] = [dataclasses.asdict(column) for column in here.table.columns]
-    return studio_page(request, "viewer-list.html", title=here.name, **told)
+    return studio_page(request, "viewer_list.html", title=here.name, **told)
 
 
 @router.get("/studio/look/{number:int}/view")

@@ -358,3 +358,29 @@ def test_fingers_zoom_and_every_target_is_large_enough(editor):
           }).map((each) => each.outerHTML)"""
     )
     assert small == []
+
+
+def test_a_closed_outline_asks_for_its_name_in_place(editor, kept):
+    page = editor()
+    mouse = Mouse(page, SIZE)
+    mouse.outline(*OUTLINES["house"])
+    field = page.locator("#naming input")
+    field.wait_for()
+    # Each of these letters is a shortcut, and so is Enter.
+    page.keyboard.type("dazxb")
+    page.keyboard.press("Enter")
+    field.wait_for(state="hidden")
+    page.keyboard.press("Enter")
+    assert field.input_value() == "dazxb"
+    page.keyboard.press("Escape")
+    mouse.outline(*OUTLINES["tree"])
+    page.keyboard.type("sea")
+    page.keyboard.press("Escape")
+    mouse.outline(*OUTLINES["Auto 车"])
+    page.keyboard.type("car")
+    mouse.take("adjust")
+    scene = kept(page)
+    assert list(rings(scene)) == ["car", "", "dazxb"]
+    assert "open" not in scene
+    page.keyboard.press("z")
+    assert [region["name"] for region in kept(page)["regions"]] == ["", "", "dazxb"]

@@ -48,7 +48,7 @@ export const ACTIONS = [
     isOn: (editor) => editor.tool.name === "sweep" && sweeping(editor).form === "box" },
   { name: "hand", title: "Move the picture", keys: ["H"], group: "Tools", run: (editor) => editor.useTool("hand"), isOn: (editor) => editor.tool.name === "hand" },
 
-  { name: "vertex", title: "Add a vertex at the cursor", keys: ["C"], group: "Drawing", when: isDrawing, run: press,
+  { name: "vertex", title: "Add a vertex at the cursor", keys: ["C"], group: "Drawing", when: isDrawing, run: pressAtCursor,
     hint: (editor) => (isDrawing(editor) && editor.hasCursor ? "add a vertex" : null) },
   { name: "line", title: "Add a vertex on the nearest line", keys: ["Q"], group: "Drawing", when: isDrawing, run: (editor) => drawing(editor).addOnLine(),
     hint: (editor) => (editor.tool.name === "draw" && editor.scene.regions.length ? "on the nearest line" : null) },
@@ -186,8 +186,23 @@ function adjustNext(editor) {
   if (!isNew || !editor.selected) editor.selectNext(1);
 }
 
+/**
+ * Whether the selected region was drawn just now by pointer: Enter then asks for its name instead of
+ * beginning the next outline.
+ * @param {Editor} editor
+ */
+function isJustClosed(editor) {
+  return editor.tool.name === "draw" && !editor.hasCursor && hasRegion(editor) && !editor.scene.open.length;
+}
+
 /** @param {Editor} editor */
 function press(editor) {
+  if (isJustClosed(editor)) editor.onClosed(/** @type {string} */ (editor.selected));
+  else pressAtCursor(editor);
+}
+
+/** @param {Editor} editor */
+function pressAtCursor(editor) {
   if (!editor.hasCursor && !editor.isPointing) return editor.byKeys.show(true);
   editor.byKeys.press();
 }

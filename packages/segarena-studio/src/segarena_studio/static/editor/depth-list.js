@@ -3,6 +3,7 @@
 import { colourOf } from "./region-colours.js";
 import { moveRegion, setField } from "./region-commands.js";
 import { flipField, nameOf, putInFront, remove, run } from "./actions.js";
+import { nameFrom } from "./name-prompt.js";
 import { button, find, icon, labelButton } from "../common/dom.js";
 
 /** @typedef {import("./editor.js").Editor} Editor */
@@ -301,7 +302,7 @@ class Row {
 
   rename() {
     const { editor, id } = this;
-    const name = this.name.value.trim().normalize("NFC");
+    const name = nameFrom(this.name.value);
     if (!editor.scene.has(id) || editor.scene.region(id).name === name) return;
     editor.edit("name", id, (steps) => setField(steps, id, "name", name));
   }

@@ -23,6 +23,7 @@ import { watchPage } from "../common/page-lifecycle.js";
 import { Loupe } from "./loupe.js";
 import { mergeRevision } from "./scene-merge.js";
 import { Minimap } from "./minimap.js";
+import { NamePrompt } from "./name-prompt.js";
 import { offerCommenting } from "./comment-tool.js";
 import { showNotes } from "./comments.js";
 import { openPicture } from "./open-picture.js";
@@ -64,6 +65,7 @@ async function open(root) {
   editor.isReadOnly = opened.told?.is_open === false;
   const list = new DepthList(part("regions"), editor, part("names"));
   list.labels = opened.told?.labels ?? [];
+  new NamePrompt(/** @type {HTMLFormElement} */ (part("naming")), editor);
   /** @type {Conflict | null} */
   let conflict = null;
   const saving = new Saving({
@@ -230,6 +232,7 @@ function listenToKeys(editor) {
     const key = keyOf(event);
     if (key === "Tab" || editor.hasCursor) part("scene").dataset.by = "keys";
     if (event.isComposing || isTaken(event.target, key)) return;
+    if (key === "Enter" && event.repeat) return event.preventDefault();
     if (key === "?") part("help-open").click();
     else if (key === "Space") hold(true);
     else if (!editor.tool.keys?.[key]?.()) {

@@ -384,3 +384,45 @@ def test_a_closed_outline_asks_for_its_name_in_place(editor, kept):
     assert "open" not in scene
     page.keyboard.press("z")
     assert [region["name"] for region in kept(page)["regions"]] == ["", "", "dazxb"]
+
+
+def test_regions_are_searched_selected_together_and_moved(editor, kept, barriers):
+    page = editor()
+    mouse = Mouse(page, SIZE)
+    draw(page, mouse, "house", "tree", "Auto 车")
+    search = page.get_by_role("searchbox")
+    mouse.take("adjust")
+    page.keyboard.press("/")
+    page.keyboard.type("e")
+    assert page.locator(".regions > li:visible").count() == 2
+    page.keyboard.press("Enter")
+    assert page.locator(".regions li.is-selected input").input_value() == "tree"
+    page.keyboard.press("Shift+ArrowDown")
+    assert page.locator("#selected-regions strong").text_content() == "2 selected"
+    search.fill("")
+    before = kept(page)
+    mouse.take("move")
+    mouse.drag((200, 200), (230, 220))
+    page.locator('#selected-regions [data-action="name"]').click()
+    page.keyboard.type("both")
+    page.keyboard.press("Enter")
+    after = kept(page)
+    assert [region["name"] for region in after["regions"]] == ["Auto 车", "both", "both"]
+
+    def corners(scene, place):
+        return [scene["points"][point] for point in scene["regions"][place]["ring"]]
+
+    assert corners(after, 0) == corners(before, 0)
+    for place in (1, 2):
+        for (x, y), (left, top) in zip(corners(after, place), corners(before, place), strict=True):
+            assert abs(x - left - 30) < 1
+            assert abs(y - top - 20) < 1
+    assert barriers(page) == {}
+    page.get_by_role("button", name="Several").click()
+    page.locator(".regions input").nth(0).click()
+    page.locator(".regions input").nth(2).click()
+    assert page.locator("#selected-regions strong").is_hidden()
+    assert page.locator(".regions input:focus").count() == 0
+    page.keyboard.press("z")
+    page.keyboard.press("z")
+    assert kept(page)["regions"] == before["regions"]

@@ -2,7 +2,7 @@
 // shown. The key bindings, help dialog, hint line and tool bar are all built from it.
 
 import { splitPoints } from "./vertex-editing.js";
-import { deleteRegion, moveRegion, putBefore, setField } from "./region-commands.js";
+import { deleteRegions, duplicateRegions, moveRegion, putBefore, setField, setFields } from "./region-commands.js";
 import { removeLastVertex } from "./region-drawing.js";
 
 /** @typedef {import("./editor.js").Editor} Editor */
@@ -19,6 +19,8 @@ import { removeLastVertex } from "./region-drawing.js";
  * @property {(editor: Editor) => boolean} [isOn]  current state of a toggle
  */
 
+/** Distance of a duplicate from its original, on the screen, in px. */
+const DUPLICATE_PX = 14;
 /** Actions available in a read-only picture. */
 const LOOKING = ["adjust", "show"];
 
@@ -42,6 +44,8 @@ export const ACTIONS = [
   { name: "adjust", title: "Adjust; press again for the next region", keys: ["A"], group: "Tools", isOn: isAdjusting,
     when: (editor) => !isOpen(editor), run: adjustNext, hint: (editor) => (isAdjusting(editor) && !hasRegion(editor) && editor.scene.regions.length ? "select a region" : null) },
   { name: "previous", title: "Previous region", keys: ["Shift+A"], group: "Tools", when: isAdjusting, run: (editor) => editor.selectNext(-1) },
+  { name: "move", title: "Move whole regions", keys: ["R"], group: "Tools", run: (editor) => editor.useTool("move"), isOn: (editor) => editor.tool.name === "move",
+    when: (editor) => !isOpen(editor) },
   { name: "brush", title: "Delete vertices with a brush", keys: ["B"], group: "Tools", run: (editor) => sweeping(editor).take("brush"),
     isOn: (editor) => editor.tool.name === "sweep" && sweeping(editor).form === "brush" },
   { name: "box", title: "Delete the vertices in a box", keys: ["M"], group: "Tools", run: (editor) => sweeping(editor).take("box"),
@@ -91,6 +95,10 @@ export const ACTIONS = [
 
   { name: "name", title: "Name the region", keys: ["N"], group: "Region", when: hasRegion, run: (editor) => editor.onName(),
     hint: (editor) => (editor.region?.name === "" ? "name it" : null) },
+  { name: "duplicate", title: "Duplicate the region", keys: ["Shift+D", "Ctrl+D"], group: "Region", when: (editor) => hasRegion(editor) && !isOpen(editor), run: duplicate },
+  { name: "select-all", title: "Select all regions that the list shows", keys: ["Alt+A"], group: "Region", when: (editor) => !isDrawing(editor),
+    run: (editor) => editor.selectAll(editor.listed()) },
+  { name: "search", title: "Search the list of regions", keys: ["/"], group: "Region", when: (editor) => editor.scene.regions.length > 1, run: (editor) => editor.onSearch() },
   { name: "stuff", title: "Thing or stuff", keys: ["U"], group: "Region", when: hasRegion, run: (editor) => flipField(editor, "is_stuff") },
   { name: "hide", title: "Hide the region", keys: ["V"], group: "Region", when: hasRegion, run: hideSelected },
   { name: "show-all", title: "Show all regions", keys: ["Shift+V"], group: "Region", run: showAll,
@@ -211,6 +219,7 @@ function pressAtCursor(editor) {
 function escape(editor) {
   if (editor.let()) return;
   if (editor.chosen.size) editor.chosen.clear();
+  else if (editor.alsoSelected.size) editor.select(editor.selected);
   else {
     if (!isDrawing(editor)) editor.select(null);
     editor.picture.fit();
@@ -262,6 +271,7 @@ function hintOfChoosing(editor) {
 /** @param {Editor} editor */
 function hintOfDeleting(editor) {
   if (isDrawing(editor) || !hasRegion(editor)) return null;
+  if (editor.alsoSelected.size) return `delete ${editor.alsoSelected.size + 1} regions`;
   if (editor.chosen.size) return editor.chosen.size === 1 ? "delete the selected vertex" : `delete ${editor.chosen.size} vertices`;
   return atVertex(editor) ? "delete the vertex" : "delete the region";
 }
@@ -301,8 +311,9 @@ function showSelected(editor) {
  */
 export function flipField(editor, field, id = editor.selected) {
   if (id === null) return;
-  const region = editor.scene.region(id);
-  editor.edit(field, region.id, (steps) => setField(steps, region.id, field, !region[field]));
+  const value = !editor.scene.region(id)[field];
+  const ids = editor.isSelected(id) ? editor.selection : [id];
+  editor.edit(field, id, (steps) => setFields(steps, ids, field, value));
 }
 
 /** @param {Editor} editor */
@@ -384,7 +395,24 @@ export function nameOf(editor, id) {
  * @param {string} id
  */
 export function remove(editor, id) {
-  editor.edit("delete", id, (steps) => deleteRegion(steps, id));
+  const ids = editor.isSelected(id) ? editor.selection : [id];
+  editor.edit("delete", id, (steps) => deleteRegions(steps, ids));
+}
+
+/**
+ * Copy the selected regions a few pixels away and select the copies, ready to be moved.
+ * @param {Editor} editor
+ */
+function duplicate(editor) {
+  /** @type {string[]} */
+  let copies = [];
+  const isDone = editor.edit("duplicate", editor.selected, (steps) => {
+    copies = duplicateRegions(steps, editor.selection, editor.inImage(DUPLICATE_PX));
+    return null;
+  });
+  if (!isDone) return;
+  editor.useTool("move");
+  editor.selectAll(copies);
 }
 
 /**

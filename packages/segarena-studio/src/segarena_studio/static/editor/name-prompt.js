@@ -1,7 +1,8 @@
 // The field that asks for the name of a region as soon as its outline closes, beside the region.
 
 import { find } from "../common/dom.js";
-import { setField } from "./region-commands.js";
+import { boxOf } from "../common/geometry.js";
+import { setFields } from "./region-commands.js";
 
 /** @typedef {import("./editor.js").Editor} Editor */
 /** @typedef {import("../../../reports/viewer/viewport.js").Box} Box */
@@ -18,9 +19,10 @@ export class NamePrompt {
     this.form = form;
     this.editor = editor;
     this.input = find("input", HTMLInputElement, form);
-    /** @type {string | null} the region that is being named */
-    this.id = null;
-    editor.onClosed = (id) => this.open(id);
+    /** @type {string[]} the regions that are being named */
+    this.ids = [];
+    editor.onClosed = (id) => this.open([id]);
+    editor.onName = () => this.open(editor.selection);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.accept();
@@ -36,46 +38,56 @@ export class NamePrompt {
       if (!form.contains(/** @type {Node | null} */ (event.relatedTarget))) this.accept();
     });
     editor.listeners.add(() => {
-      if (this.id !== null && !editor.scene.has(this.id)) this.close();
+      if (this.ids.some((id) => !editor.scene.has(id))) this.close();
     });
   }
 
-  /** @param {string} id */
-  open(id) {
+  /** @param {string[]} ids not empty */
+  open(ids) {
     const { editor, form, input } = this;
-    this.id = id;
-    input.value = editor.scene.region(id).name;
+    const { scene } = editor;
+    if (editor.isReadOnly) return void editor.refuse("closed");
+    if (ids.some((id) => scene.region(id).is_locked)) return void editor.refuse("locked");
+    this.ids = ids;
+    const names = new Set(ids.map((id) => scene.region(id).name));
+    input.value = names.size === 1 ? [...names][0] : "";
+    input.placeholder = ids.length === 1 ? "Name the region" : `Name ${ids.length} regions`;
+    input.setAttribute("aria-label", input.placeholder);
     form.hidden = false;
-    const [left, top] = placeBeside(this.boxOnScreen(id), [form.offsetWidth, form.offsetHeight], editor.picture.screen);
+    const [left, top] = placeBeside(this.boxOnScreen(ids), [form.offsetWidth, form.offsetHeight], editor.picture.screen);
     form.style.transform = `translate(${Math.round(left)}px, ${Math.round(top)}px)`;
     input.focus({ preventScroll: true });
+    input.select();
   }
 
-  /** Name the region as typed; an empty field leaves it as it is. */
+  /** Name the regions as typed. */
   accept() {
-    const { editor, id } = this;
+    const { editor, ids } = this;
+    const { scene } = editor;
     const name = nameFrom(this.input.value);
     this.close();
-    if (id === null || !editor.scene.has(id) || !name || name === editor.scene.region(id).name) return;
-    editor.edit("name", id, (steps) => setField(steps, id, "name", name));
+    const changing = ids.filter((id) => scene.has(id) && scene.region(id).name !== name);
+    // An empty field never takes the names of several regions away.
+    if (!changing.length || (!name && ids.length > 1)) return;
+    editor.edit("name", changing.at(-1) ?? null, (steps) => setFields(steps, changing, "name", name));
   }
 
-  /** Leave the region as it is. */
+  /** Leave the regions as they are. */
   dismiss() {
     this.close();
     this.editor.picture.overlay.focus();
   }
 
   close() {
-    this.id = null;
+    this.ids = [];
     this.input.value = "";
     this.form.hidden = true;
   }
 
-  /** @param {string} id */
-  boxOnScreen(id) {
+  /** @param {string[]} ids */
+  boxOnScreen(ids) {
     const { scene, picture } = this.editor;
-    const [x0, y0, x1, y1] = scene.box(id);
+    const [x0, y0, x1, y1] = boxOf(ids.flatMap((id) => scene.polygon(id)));
     return /** @type {Box} */ ([...picture.view.toScreen([x0, y0]), ...picture.view.toScreen([x1, y1])]);
   }
 }

@@ -11,6 +11,7 @@ import { ASSISTING, Assisting } from "./assist-tool.js";
 import { Drawing } from "./draw-tool.js";
 import { Painting } from "./painting.js";
 import { Sweeping } from "./delete-tool.js";
+import { Moving } from "./move-tool.js";
 import { Tracing } from "./trace-tool.js";
 import { earlyAnswer, talk, watchEarlyAnswer } from "./early-request.js";
 import { Editor } from "./editor.js";
@@ -22,6 +23,7 @@ import { isTaken, keyOf } from "../common/key-names.js";
 import { watchPage } from "../common/page-lifecycle.js";
 import { Loupe } from "./loupe.js";
 import { mergeRevision } from "./scene-merge.js";
+import { ListSearch } from "./list-search.js";
 import { Minimap } from "./minimap.js";
 import { NamePrompt } from "./name-prompt.js";
 import { offerCommenting } from "./comment-tool.js";
@@ -65,6 +67,7 @@ async function open(root) {
   editor.isReadOnly = opened.told?.is_open === false;
   const list = new DepthList(part("regions"), editor, part("names"));
   list.labels = opened.told?.labels ?? [];
+  new ListSearch(part("list-search"), editor, list);
   new NamePrompt(/** @type {HTMLFormElement} */ (part("naming")), editor);
   /** @type {Conflict | null} */
   let conflict = null;
@@ -186,6 +189,7 @@ function edit(picture, scene, history) {
   editor.addTool(new Drawing(editor));
   editor.addTool(new Tracing(editor));
   editor.addTool(new Adjusting(editor));
+  editor.addTool(new Moving(editor));
   editor.addTool(new Sweeping(editor));
   new Painting(editor);
   new Loupe(part("loupe"), editor);
@@ -279,11 +283,7 @@ function listenToList(editor) {
   };
   opener.addEventListener("click", () => show(!part("side").classList.contains("is-open")));
   editor.picture.overlay.addEventListener("pointerdown", () => show(false));
-  const write = editor.onName;
-  editor.onName = () => {
-    show(true);
-    write();
-  };
+  editor.onSearch = () => show(true);
 }
 
 /**

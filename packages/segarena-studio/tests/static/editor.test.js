@@ -174,7 +174,7 @@ test("a region is moved in one drag, which is one step, and leaves its neighbour
   const { editor, scene, key } = begun(gridDocument(2, 1, 100, 2));
   const [left, right] = scene.regions.map((region) => region.id);
   const before = [left, right].map((id) => [...scene.polygon(id)]);
-  key("R");
+  key("Shift+M");
   dragged(editor, [50, 50], [80, 60]);
   const [first, other] = editor.selected === left ? [0, right] : [1, left];
   assert.deepEqual(scene.polygon(editor.selected), before[first].map(([x, y]) => [x + 30, y + 10]));
@@ -189,7 +189,7 @@ test("regions that are moved together keep their common border", () => {
   const ids = scene.regions.map((region) => region.id);
   const shared = scene.sharedEdges().length;
   const before = ids.map((id) => [...scene.polygon(id)]);
-  key("R", "Alt+A");
+  key("Shift+M", "Alt+A");
   assert.deepEqual(editor.selection, ids);
   key("ArrowRight", "Shift+ArrowDown");
   assert.deepEqual(ids.map((id) => scene.polygon(id)), before.map((polygon) => polygon.map(([x, y]) => [x + 1, y + 10])));
@@ -201,7 +201,7 @@ test("regions that are moved together keep their common border", () => {
 test("clicks with Shift or the secondary button select several regions, which are changed as one step", () => {
   const { editor, scene, key, said } = begun(gridDocument(3, 1, 100, 1));
   const ids = scene.regions.map((region) => region.id);
-  key("R");
+  key("Shift+M");
   editor.tool.press?.(touchAt([50, 50]), 1);
   editor.tool.release?.(touchAt([50, 50]));
   editor.tool.press?.(touchAt([150, 50], { isBox: true }), 1);

@@ -2,7 +2,7 @@
 
 import { colourOf } from "./region-colours.js";
 import { moveRegion, setField } from "./region-commands.js";
-import { flipField, nameOf, putInFront, remove, run } from "./actions.js";
+import { flipField, keyFor, nameOf, putInFront, remove, run } from "./actions.js";
 import { RegionFilter } from "./region-filter.js";
 import { nameFrom } from "./name-prompt.js";
 import { button, find, icon, labelButton } from "../common/dom.js";
@@ -13,11 +13,14 @@ import { button, find, icon, labelButton } from "../common/dom.js";
 const DRAG_THRESHOLD_PX = 4;
 /** The actions (actions.js) that move the selected region in depth. */
 const DEPTH_BUTTONS = [
-  { action: "front", text: "Front", title: "Move to the front", key: "}" },
-  { action: "forward", text: "Up", title: "Move up, one step forward", key: "]" },
-  { action: "back", text: "Down", title: "Move down, one step back", key: "[" },
-  { action: "rear", text: "Back", title: "Move to the back", key: "{" },
+  { action: "front", text: "Front", title: "Move to the front" },
+  { action: "forward", text: "Up", title: "Move up, one step forward" },
+  { action: "back", text: "Down", title: "Move down, one step back" },
+  { action: "rear", text: "Back", title: "Move to the back" },
 ];
+
+/** Further actions whose keys the buttons of a row show. */
+const BUTTON_ACTIONS = ["stuff", "show", "duplicate", "delete", "swap", ...DEPTH_BUTTONS.map(({ action }) => action)];
 
 export class DepthList {
   /**
@@ -278,8 +281,10 @@ class Row {
     this.name.setAttribute("list", list.names.id);
     this.part = document.createElement("span");
     this.part.className = "part";
-    this.hide = icon("eye", "Hide", "V");
-    this.lock = icon("lock", "Lock", "L");
+    this.hide = icon("eye", "Hide", keyFor("hide"));
+    this.lock = icon("lock", "Lock", keyFor("lock"));
+    this.hide.dataset.action = "hide";
+    this.lock.dataset.action = "lock";
     this.more = document.createElement("div");
     this.more.className = "more";
     /** The current content of `more`. */
@@ -391,15 +396,15 @@ class Row {
     const { editor, id } = this;
     const isSeveral = editor.alsoSelected.size > 0;
     const overlaps = isSelected && !isSeveral ? editor.depth.overlapping(id) : [];
-    const key = isSelected ? JSON.stringify([region.is_stuff, editor.isReadOnly, isSeveral, overlaps.map((other) => [other, nameOf(editor, other), editor.scene.place(other) < editor.scene.place(id)])]) : "";
+    const key = isSelected ? JSON.stringify([BUTTON_ACTIONS.map(keyFor), region.is_stuff, editor.isReadOnly, isSeveral, overlaps.map((other) => [other, nameOf(editor, other), editor.scene.place(other) < editor.scene.place(id)])]) : "";
     if (key === this.shown) return;
     this.shown = key;
     this.more.replaceChildren();
     if (!isSelected || isSeveral || editor.isReadOnly) return;
-    const stuff = labelButton(region.is_stuff ? "Stuff" : "Thing", "Thing or stuff", "U", () => flipField(editor, "is_stuff", id));
-    const zoom = labelButton("Zoom to", "Zoom to the region", "S", () => run(editor, "show"));
-    const copy = labelButton("Duplicate", "Duplicate the region", "Shift+D", () => run(editor, "duplicate"));
-    const away = labelButton("Delete", "Delete the region", "Delete", () => remove(editor, id));
+    const stuff = labelButton(region.is_stuff ? "Stuff" : "Thing", "Thing or stuff", keyFor("stuff"), () => flipField(editor, "is_stuff", id));
+    const zoom = labelButton("Zoom to", "Zoom to the region", keyFor("show"), () => run(editor, "show"));
+    const copy = labelButton("Duplicate", "Duplicate the region", keyFor("duplicate"), () => run(editor, "duplicate"));
+    const away = labelButton("Delete", "Delete the region", keyFor("delete"), () => remove(editor, id));
     away.className = "alarm";
     const ways = document.createElement("div");
     ways.className = "ways";
@@ -413,8 +418,8 @@ class Row {
     group.className = "ways depth";
     group.setAttribute("role", "group");
     group.setAttribute("aria-label", "Depth order");
-    for (const { action, text, title, key } of DEPTH_BUTTONS) {
-      const made = labelButton(text, title, key, () => {
+    for (const { action, text, title } of DEPTH_BUTTONS) {
+      const made = labelButton(text, title, keyFor(action), () => {
         run(this.editor, action);
         // The row has moved in the list, and its buttons may have been replaced.
         /** @type {HTMLElement | null} */ (this.more.querySelector(`[data-depth="${action}"]`))?.focus();
@@ -437,7 +442,7 @@ class Row {
     line.className = "overlap";
     const said = document.createElement("span");
     said.textContent = `${isInFront ? "in front of" : "behind"} ${nameOf(editor, other)}`;
-    const turn = labelButton("Swap", `Put ${nameOf(editor, isInFront ? other : id)} in front of ${nameOf(editor, isInFront ? id : other)}`, "O", () =>
+    const turn = labelButton("Swap", `Put ${nameOf(editor, isInFront ? other : id)} in front of ${nameOf(editor, isInFront ? id : other)}`, keyFor("swap"), () =>
       isInFront ? putInFront(editor, other, id) : putInFront(editor, id, other),
     );
     line.append(said, turn);

@@ -37,6 +37,7 @@ import { snap } from "./snapping.js";
  * @property {(touch: Touch) => void} [second]
  * @property {(touch: Touch) => void} [hover]
  * @property {(context: CanvasRenderingContext2D, view: View) => void} [draw]  in screen px
+ * @property {(steps: number) => void} [resize]  changes the size of a brush; larger for positive steps
  * @property {() => void} [enter]  called when the tool becomes active
  * @property {() => void} [exit]
  * @property {() => string} [advice]  one sentence of instruction; "" if the hints suffice
@@ -110,6 +111,11 @@ export class Editor {
      * @type {() => string[]}
      */
     this.listed = () => this.scene.regions.map((region) => region.id);
+    /**
+     * Called to show the other pictures of the project.
+     * @type {(purpose: "go" | "copy") => void}
+     */
+    this.onPictures = () => {};
     /** Called to let the user search the list of regions. */
     this.onSearch = () => {};
     /** Called to let the user type the name of the selected region. */

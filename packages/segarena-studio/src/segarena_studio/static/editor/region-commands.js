@@ -97,6 +97,27 @@ export function duplicateRegions(steps, ids, by) {
 }
 
 /**
+ * Add the regions of another drawing in front of all, in their order and with their common borders.
+ * @param {Steps} steps
+ * @param {import("./scene.js").SceneDocument} document
+ * @param {[number, number]} scale factors of x and y, if the other picture has another size
+ * @returns {string[]} the ids of the new regions, front first
+ */
+export function copyRegions(steps, document, scale) {
+  /** @type {Map<number, number>} */
+  const copies = new Map();
+  return document.regions.map(({ ring, name, is_stuff }, place) => {
+    const copied = ring.map((point) => {
+      const [x, y] = document.points[point];
+      const copy = copies.get(point) ?? steps.addPoint([x * scale[0], y * scale[1]]);
+      copies.set(point, copy);
+      return copy;
+    });
+    return steps.addRegion(copied, { name, is_stuff }, place);
+  });
+}
+
+/**
  * Move a region to an index in the depth order, 0 for the front.
  * @param {Steps} steps
  * @param {string} id

@@ -51,6 +51,7 @@ WHO = {
     ("POST", "/studio/projects/new"): ORGANISERS,
     ("GET", PROJECT): MEMBERS,
     ("POST", f"{PROJECT}/next"): MEMBERS,
+    ("POST", f"{PROJECT}/take"): MEMBERS,
     ("GET", f"{PROJECT}/people"): MEMBERS,
     ("GET", f"{PROJECT}/settings"): {LEAD},
     ("POST", f"{PROJECT}/settings"): {LEAD},
@@ -86,6 +87,10 @@ WHO = {
     ("GET", f"{TASK}/preview"): SEES_TASK,
     ("GET", f"{TASK}/thumbnail"): SEES_TASK,
     ("GET", f"{TASK}/neighbours"): SEES_TASK,
+    ("GET", f"{TASK}/tasks"): {OWNER},
+    # Their own drawings and free tasks only:
+    ("GET", f"{TASK}/tasks/{{other_id:int}}/scene"): {OWNER},
+    ("GET", f"{TASK}/tasks/{{other_id:int}}/thumbnail"): NOBODY_HERE,
     ("GET", "/studio/key"): PARTICIPANTS,
     ("POST", f"{TASK}/ask"): {OWNER},
     ("POST", f"{TASK}/encode"): {OWNER},
@@ -187,6 +192,7 @@ def scene_of_all(served):
     values = {
         "project_id": project,
         "task_id": first.id,
+        "other_id": first.id,
         "comment_id": 1,
         "number": 1,
         "direction": 0,

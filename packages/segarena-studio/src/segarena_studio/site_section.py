@@ -21,6 +21,7 @@ from segarena_studio.pages import (
     seats,
     studies,
     study_participation,
+    task_picker,
     viewer,
 )
 from segarena_studio.studies import personal_data as studies_data
@@ -36,6 +37,7 @@ _PAGES = (
     review,
     scene_editor,
     editor_api,
+    task_picker,
     assistance,
     viewer,
     seats,

@@ -12,8 +12,10 @@ from segarena_studio.annotation.assignment import (
     count_free_tasks,
     deal_tasks,
     list_abandoned_tasks,
+    list_takeable_tasks,
     next_task,
     release_begun_tasks,
+    take_task,
 )
 from segarena_studio.annotation.drafts import SaveRequest, check_save, read_newest_draft, save_draft
 from segarena_studio.annotation.projects import remove_member, set_member
@@ -209,3 +211,34 @@ def test_a_project_is_always_led(site, people):
         set_member(session, row, "bert", "lead", 0.0)
         session.flush()
         remove_member(session, row, people[0])
+
+
+def test_a_chosen_task_is_taken_once_and_only_of_pictures_with_the_fewest_people(site, people):
+    project = project_of(
+        site, people[0], dict.fromkeys(NAMES[1:], "annotator"), pictures=3, annotators=2
+    )
+
+    def choices(person):
+        with site.database.reading() as session:
+            tasks = list_takeable_tasks(session, session.get_one(Project, project), person)
+            return {task.picture_id: task.id for task in tasks}
+
+    def take(person, task):
+        with site.database.writing() as session:
+            taken = take_task(session, session.get_one(Project, project), person, task)
+            return taken and taken.id
+
+    first = choices(people[0])
+    assert len(first) == 3
+    picture, task = max(first.items())
+    assert take(people[0], task) == task
+    assert take(people[1], task) is None
+    assert take(people[1], None) is None
+    assert set(choices(people[0])) == set(choices(people[1])) == set(first) - {picture}
+    for person in people[:2]:
+        for other in list(choices(person).values())[:1]:
+            assert take(person, other) == other
+    assert set(choices(people[2])) == set(first)
+    with site.database.writing() as session:
+        session.get_one(Project, project).is_free = False
+    assert choices(people[2]) == {}

@@ -7,7 +7,7 @@ from playwright.sync_api import TimeoutError as PlaywrightTimeoutError
 
 from segarena_studio.annotation.pictures import add_picture, check_picture
 from segarena_studio.annotation.projects import ProjectRules, create_project
-from segarena_studio.orm_models import Project
+from segarena_studio.orm_models import Project, Task
 
 SIZE = (640, 480)
 OUTLINES = {
@@ -358,3 +358,150 @@ def test_fingers_zoom_and_every_target_is_large_enough(editor):
           }).map((each) => each.outerHTML)"""
     )
     assert small == []
+
+
+def test_a_closed_outline_asks_for_its_name_in_place(editor, kept):
+    page = editor()
+    mouse = Mouse(page, SIZE)
+    mouse.outline(*OUTLINES["house"])
+    field = page.locator("#naming input")
+    field.wait_for()
+    # Each of these letters is a shortcut, and so is Enter.
+    page.keyboard.type("dazxb")
+    page.keyboard.press("Enter")
+    field.wait_for(state="hidden")
+    page.keyboard.press("Enter")
+    assert field.input_value() == "dazxb"
+    page.keyboard.press("Escape")
+    mouse.outline(*OUTLINES["tree"])
+    page.keyboard.type("sea")
+    page.keyboard.press("Escape")
+    mouse.outline(*OUTLINES["Auto 车"])
+    page.keyboard.type("car")
+    mouse.take("adjust")
+    scene = kept(page)
+    assert list(rings(scene)) == ["car", "", "dazxb"]
+    assert "open" not in scene
+    page.keyboard.press("z")
+    assert [region["name"] for region in kept(page)["regions"]] == ["", "", "dazxb"]
+
+
+def test_regions_are_searched_selected_together_and_moved(editor, kept, barriers):
+    page = editor()
+    mouse = Mouse(page, SIZE)
+    draw(page, mouse, "house", "tree", "Auto 车")
+    search = page.get_by_role("searchbox")
+    mouse.take("adjust")
+    page.keyboard.press("/")
+    page.keyboard.type("e")
+    assert page.locator(".regions > li:visible").count() == 2
+    page.keyboard.press("Enter")
+    assert page.locator(".regions li.is-selected input").input_value() == "tree"
+    page.keyboard.press("Shift+ArrowDown")
+    assert page.locator("#selected-regions strong").text_content() == "2 selected"
+    search.fill("")
+    before = kept(page)
+    mouse.take("move")
+    mouse.drag((200, 200), (230, 220))
+    page.locator('#selected-regions [data-action="name"]').click()
+    page.keyboard.type("both")
+    page.keyboard.press("Enter")
+    after = kept(page)
+    assert [region["name"] for region in after["regions"]] == ["Auto 车", "both", "both"]
+
+    def corners(scene, place):
+        return [scene["points"][point] for point in scene["regions"][place]["ring"]]
+
+    assert corners(after, 0) == corners(before, 0)
+    for place in (1, 2):
+        for (x, y), (left, top) in zip(corners(after, place), corners(before, place), strict=True):
+            assert abs(x - left - 30) < 1
+            assert abs(y - top - 20) < 1
+    assert barriers(page) == {}
+    page.get_by_role("button", name="Several").click()
+    page.locator(".regions input").nth(0).click()
+    page.locator(".regions input").nth(2).click()
+    assert page.locator("#selected-regions strong").text_content() == "2 selected"
+    assert page.locator(".regions input:focus").count() == 0
+    page.keyboard.press("z")
+    page.keyboard.press("z")
+    assert kept(page)["regions"] == before["regions"]
+
+
+def test_regions_are_copied_from_another_picture_and_another_picture_is_chosen(
+    alone, task, editor, kept, barriers
+):
+    site = alone.served.site
+    with site.database.writing() as session:
+        project = session.get_one(Project, session.get_one(Task, task).project_id)
+        drawn_on = check_picture("other.png", picture(2, size=(320, 240)))
+        add_picture(session, project, site.folder.photographs, drawn_on, 0.0)
+    page = editor()
+    draw(page, Mouse(page, SIZE), "house", "roof")
+    kept(page)
+    page.keyboard.press("Shift+P")
+    assert barriers(page) == {}
+    page.locator(".picker button", has_text="free").click()
+    page.wait_for_url(lambda url: not url.endswith(f"/{task}"))
+    page.locator("#scene[data-ready]").wait_for()
+    page.keyboard.press("Shift+C")
+    page.locator(".picker button:focus").wait_for()
+    page.keyboard.press("Enter")
+    page.wait_for_function("segarena.editor.scene.regions.length === 2")
+    scene = page.evaluate("segarena.editor.scene.toDocument()")
+    assert page.locator("#selected-regions strong").text_content() == "2 selected"
+    assert list(rings(scene)) == ["roof", "house"]
+    corners = [scene["points"][point] for point in rings(scene)["house"]]
+    for x, y in OUTLINES["house"]:
+        assert min(abs(left - x / 2) + abs(top - y / 2) for left, top in corners) < 4
+    page.keyboard.press("z")
+    assert page.locator(".regions > li").count() == 0
+
+
+def test_a_key_is_changed_in_the_dialog_and_shown_everywhere(editor, barriers):
+    page = editor()
+    page.locator("#help-open").click()
+    page.locator("#own-keys-open").click()
+    change = page.get_by_role("button", name="Change the key of: Fill regions in depth order")
+    change.click()
+    page.keyboard.press("d")
+    said = page.locator("#own-keys-said")
+    assert "is the key of “Draw a region”" in said.text_content()
+    change.click()
+    page.keyboard.press("Shift+F")
+    assert said.text_content() == "“Fill regions in depth order” has the key Shift F."
+    assert barriers(page) == {}
+    page.keyboard.press("Escape")
+    assert "Shift" in page.locator("#keys div", has_text="Fill regions").text_content()
+    page.keyboard.press("Escape")
+    button = page.locator('.tools [data-action="fills"]')
+    assert button.get_attribute("title") == "Fill regions in depth order (Shift F)"
+    page.reload()
+    page.locator("#scene[data-ready]").wait_for()
+    page.keyboard.press("f")
+    assert button.get_attribute("aria-pressed") == "false"
+    page.keyboard.press("Shift+F")
+    assert button.get_attribute("aria-pressed") == "true"
+
+
+def test_strokes_of_the_brush_become_outlines(editor, kept):
+    page = editor()
+    mouse = Mouse(page, SIZE)
+    page.keyboard.press("Shift+B")
+    mouse.drag((100, 100), (300, 100))
+    page.keyboard.press("]")
+    mouse.drag((300, 100), (300, 200))
+    page.keyboard.down("Alt")
+    mouse.drag((100, 60), (100, 140))
+    page.keyboard.up("Alt")
+    page.keyboard.press("Enter")
+    page.keyboard.type("worm")
+    page.keyboard.press("Enter")
+    scene = kept(page)
+    assert list(rings(scene)) == ["worm"]
+    corners = [scene["points"][point] for point in rings(scene)["worm"]]
+    assert min(x for x, _ in corners) > 100
+    assert max(y for _, y in corners) > 200
+    for count in (1, 1, 1, 0):
+        page.keyboard.press("z")
+        assert page.locator(".regions > li").count() == count

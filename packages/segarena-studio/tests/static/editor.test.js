@@ -5,6 +5,7 @@ import { actionOf } from "../../src/segarena_studio/static/editor/actions.js";
 import { deleteRegion } from "../../src/segarena_studio/static/editor/region-commands.js";
 import { Adjusting } from "../../src/segarena_studio/static/editor/adjust-tool.js";
 import { Drawing } from "../../src/segarena_studio/static/editor/draw-tool.js";
+import { Moving } from "../../src/segarena_studio/static/editor/move-tool.js";
 import { Sweeping } from "../../src/segarena_studio/static/editor/delete-tool.js";
 import { Tracing } from "../../src/segarena_studio/static/editor/trace-tool.js";
 import { Editor } from "../../src/segarena_studio/static/editor/editor.js";
@@ -24,7 +25,7 @@ function begun(document = documentOf([TEETH])) {
   const picture = { size: SIZE, screen: SIZE, view, overlay, redraw: () => {}, panBy: () => {}, fit: () => {} };
   const scene = Scene.read(document);
   const editor = new Editor(/** @type {any} */ (picture), scene, new History(scene));
-  for (const Tool of [Drawing, Tracing, Adjusting, Sweeping]) editor.addTool(new Tool(editor));
+  for (const Tool of [Drawing, Tracing, Adjusting, Moving, Sweeping]) editor.addTool(new Tool(editor));
   const said = [];
   editor.say = (text) => said.push(text);
   const key = (...names) => {
@@ -156,4 +157,89 @@ test("the last vertex is taken away, and a region goes to the front and to the b
     key(name);
     assert.equal(order(), expected, name);
   }
+});
+
+const touchAt = (at, more = {}) => ({ at, kind: "mouse", reach: 9, snap: 9, isSplit: false, isBox: false, ...more });
+
+function dragged(editor, from, to) {
+  editor.isHolding = true;
+  editor.tool.press?.(touchAt(from), 1);
+  editor.tool.drag?.(touchAt([from[0] + 5, from[1] + 5]));
+  editor.tool.drag?.(touchAt(to));
+  editor.isHolding = false;
+  editor.tool.release?.(touchAt(to));
+}
+
+test("a region is moved in one drag, which is one step, and leaves its neighbours where they are", () => {
+  const { editor, scene, key } = begun(gridDocument(2, 1, 100, 2));
+  const [left, right] = scene.regions.map((region) => region.id);
+  const before = [left, right].map((id) => [...scene.polygon(id)]);
+  key("Shift+M");
+  dragged(editor, [50, 50], [80, 60]);
+  const [first, other] = editor.selected === left ? [0, right] : [1, left];
+  assert.deepEqual(scene.polygon(editor.selected), before[first].map(([x, y]) => [x + 30, y + 10]));
+  assert.deepEqual(scene.polygon(other), before[1 - first]);
+  key("Z");
+  assert.deepEqual([left, right].map((id) => scene.polygon(id)), before);
+  assert.ok(scene.sharedEdges().length > 0, "undo joins the border again");
+});
+
+test("regions that are moved together keep their common border", () => {
+  const { editor, scene, key } = begun(gridDocument(2, 1, 100, 2));
+  const ids = scene.regions.map((region) => region.id);
+  const shared = scene.sharedEdges().length;
+  const before = ids.map((id) => [...scene.polygon(id)]);
+  key("Shift+M", "Alt+A");
+  assert.deepEqual(editor.selection, ids);
+  key("ArrowRight", "Shift+ArrowDown");
+  assert.deepEqual(ids.map((id) => scene.polygon(id)), before.map((polygon) => polygon.map(([x, y]) => [x + 1, y + 10])));
+  assert.equal(scene.sharedEdges().length, shared);
+  key("Z", "Z");
+  assert.deepEqual(ids.map((id) => scene.polygon(id)), before);
+});
+
+test("clicks with Shift or the secondary button select several regions, which are changed as one step", () => {
+  const { editor, scene, key, said } = begun(gridDocument(3, 1, 100, 1));
+  const ids = scene.regions.map((region) => region.id);
+  key("Shift+M");
+  editor.tool.press?.(touchAt([50, 50]), 1);
+  editor.tool.release?.(touchAt([50, 50]));
+  editor.tool.press?.(touchAt([150, 50], { isBox: true }), 1);
+  editor.tool.release?.(touchAt([150, 50], { isBox: true }));
+  editor.tool.second?.(touchAt([250, 50]));
+  editor.tool.second?.(touchAt([150, 50]));
+  assert.equal(editor.selection.length, 2);
+  const [one, other] = editor.selection;
+  key("V");
+  assert.deepEqual(scene.regions.map((region) => region.is_hidden), ids.map((id) => id === one || id === other));
+  key("Z", "U");
+  assert.equal(scene.regions.filter((region) => region.is_stuff).length, 2);
+  key("Z", "Delete");
+  assert.equal(scene.regions.length, 1);
+  key("Z");
+  assert.deepEqual(scene.regions.map((region) => region.id), ids);
+  editor.selectAll([one, other]);
+  editor.edit("is_locked", other, (steps) => (steps.set(other, "is_locked", true), null));
+  key("Delete", "ArrowRight");
+  assert.deepEqual(scene.regions.map((region) => region.id), ids, "nothing is deleted if one of them is locked");
+  assert.equal(said.length, 2);
+});
+
+test("a duplicate is in front of its original, with its name and its own vertices", () => {
+  const { editor, scene, key } = begun(gridDocument(2, 1, 100, 1));
+  const [first, second] = scene.regions.map((region) => region.id);
+  editor.edit("name", first, (steps) => (steps.set(first, "name", "brick"), null));
+  editor.selectAll([second, first]);
+  const shared = scene.sharedEdges().length;
+  key("A", "Shift+D");
+  assert.equal(scene.regions.length, 4);
+  const [copy] = scene.regions;
+  assert.equal(copy.name, "brick");
+  assert.deepEqual(scene.regions.map((region) => region.id).filter((id) => id === first || id === second), [first, second]);
+  assert.deepEqual(scene.polygon(copy.id), scene.polygon(first).map(([x, y]) => [x + 14, y + 14]));
+  assert.equal(scene.sharedEdges().length, 2 * shared, "the copies share a border too");
+  assert.equal(editor.tool.name, "move");
+  assert.equal(editor.selection.length, 2);
+  key("Z");
+  assert.deepEqual(scene.regions.map((region) => region.id), [first, second]);
 });

@@ -3,7 +3,8 @@ import test from "node:test";
 import * as arranging from "../../src/segarena_studio/static/editor/region-commands.js";
 import { History } from "../../src/segarena_studio/static/editor/history.js";
 import { Scene } from "../../src/segarena_studio/static/editor/scene.js";
-import { documentOf, generator } from "./random.js";
+import { copyable } from "../../src/segarena_studio/static/editor/picture-picker.js";
+import { documentOf, generator, gridDocument } from "./random.js";
 
 const SQUARE = [[0, 0], [50, 0], [50, 50], [0, 50]];
 
@@ -99,4 +100,26 @@ test("locked regions can be unlocked, shown and hidden, not renamed or deleted",
   run((steps) => arranging.setField(steps, "r1", "is_locked", false));
   assert.equal(run((steps) => arranging.deleteRegion(steps, "r1")), null);
   assert.equal(scene.regions.length, 0);
+});
+
+test("regions of another picture come in front, in their order, with their common borders, as one step", () => {
+  const { scene, history, run } = begun(1);
+  const other = gridDocument(2, 1, 100, 1);
+  other.regions[0] = { ...other.regions[0], name: "wall", is_stuff: true, is_locked: true };
+  run((steps) => (arranging.copyRegions(steps, other, [0.5, 2]), null));
+  assert.deepEqual(scene.regions.map(({ id, name, is_stuff, is_locked }) => [id, name, is_stuff, is_locked]), [
+    ["r2", "wall", true, false],
+    ["r3", "r2", false, false],
+    ["r1", scene.region("r1").name, false, false],
+  ]);
+  assert.deepEqual(scene.polygon("r3"), [[50, 0], [100, 0], [100, 200], [50, 200]]);
+  assert.equal(scene.sharedEdges().length, 1);
+  history.undo();
+  assert.deepEqual(scene.regions.map(({ id }) => id), ["r1"]);
+});
+
+test("drawings to copy from are those of other pictures, the one saved last first", () => {
+  const entry = (id, regions, saved_at) => ({ id, name: String(id), state: "in progress", regions, saved_at });
+  const own = [entry(1, 3, 50), entry(2, 0, null), entry(3, 1, 20), entry(4, 2, 40)];
+  assert.deepEqual(copyable(own, 1).map(({ id }) => id), [4, 3]);
 });

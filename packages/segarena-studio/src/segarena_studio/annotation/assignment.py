@@ -19,6 +19,7 @@ from segarena_server.db.orm_models import Person
 from segarena_studio.annotation.access import OPEN_STATES
 from segarena_studio.orm_models import LogSegment, Member, Picture, Project, Task
 
+_MOST_TAKEABLE = 200
 # Priority of a person's own tasks: those for which others are waiting come first.
 _ORDER = {"returned": 0, "in progress": 1, "clean": 2}
 
@@ -59,6 +60,64 @@ def next_task(
         task.person_id = person_id
         session.flush()
     return task
+
+
+def take_task(
+    session: Session,
+    project: Project,
+    person_id: int,
+    task_id: int | None,
+) -> Task | None:
+    """Assign a free task that a person has chosen and return it; None if they cannot have it.
+
+    Args:
+        session: write session.
+        project: a project of which the person is a member.
+        person_id: the person who chooses.
+        task_id: one of `list_takeable_tasks`.
+    """
+    session.get(Member, (project.id, person_id), with_for_update=True)
+    if task_id not in {task.id for task in list_takeable_tasks(session, project, person_id)}:
+        return None
+    chosen = select(Task).where(Task.id == task_id, Task.person_id.is_(None))
+    # Skip a task that another request has locked: its person has it by then.
+    task = session.scalar(chosen.with_for_update(of=Task, skip_locked=True))
+    if task is not None:
+        task.person_id = person_id
+        session.flush()
+    return task
+
+
+def list_takeable_tasks(
+    session: Session,
+    project: Project,
+    person_id: int,
+) -> list[Task]:
+    """Return the free tasks that a person may choose from, at most 200, one for each picture.
+
+    Only pictures with the fewest annotators can be chosen, so that every picture is annotated once
+    before any picture is annotated twice.
+    """
+    if project.state != "open" or not project.is_free:
+        return []
+    free = _select_free_tasks(project.id, person_id)
+    annotators_by_picture = (
+        select(Task.picture_id, func.count(Task.person_id).label("annotators"))
+        .where(Task.project_id == project.id)
+        .group_by(Task.picture_id)
+    )
+    counts = {row.picture_id: row.annotators for row in session.execute(annotators_by_picture)}
+    chosen: dict[int, Task] = {}
+    fewest: int | None = None
+    for task in session.scalars(free):
+        # The query returns the pictures with the fewest annotators first.
+        annotators = counts[task.picture_id]
+        if fewest is None:
+            fewest = annotators
+        if annotators > fewest or len(chosen) == _MOST_TAKEABLE:
+            break
+        chosen.setdefault(task.picture_id, task)
+    return list(chosen.values())
 
 
 def select_open_tasks(project_id: int, person_id: int) -> Select[Task]:

@@ -63,7 +63,7 @@ export function drawn(name) {
  */
 export function labelButton(text, title, key, press) {
   const made = button("", text, "");
-  made.title = `${title} (${printed(key).join(" ")})`;
+  made.title = key ? `${title} (${printed(key).join(" ")})` : title;
   if (title !== text) made.setAttribute("aria-label", title.toLowerCase().includes(text.toLowerCase()) ? title : `${text}: ${title}`);
   made.addEventListener("click", press);
   return made;

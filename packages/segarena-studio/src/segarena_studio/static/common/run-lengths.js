@@ -153,6 +153,18 @@ export function simplify(ring, tolerance) {
 }
 
 /**
+ * Simplify an open line in the same way; its ends stay.
+ * @param {Polygon} line at least one point
+ * @param {number} tolerance
+ */
+export function simplifyLine(line, tolerance) {
+  const isKept = new Uint8Array(line.length);
+  isKept[0] = isKept[line.length - 1] = 1;
+  keepFar(line, [[0, line.length - 1]], tolerance, isKept);
+  return line.filter((point, index) => isKept[index] && !(index && isSame(point, line[index - 1])));
+}
+
+/**
  * @param {Polygon} ring
  * @param {number} tolerance
  */
@@ -160,7 +172,18 @@ function thinned(ring, tolerance) {
   const far = farthest(ring, 0, ring.length, ring[0], ring[0]).index;
   const isKept = new Uint8Array(ring.length);
   isKept[0] = isKept[far] = 1;
-  const open = [[0, far], [far, ring.length]];
+  keepFar(ring, [[0, far], [far, ring.length]], tolerance, isKept);
+  return ring.filter((point, index) => isKept[index] && !(index && isSame(point, ring[index - 1])));
+}
+
+/**
+ * Mark the vertices that are farther than the tolerance from the line that would replace them.
+ * @param {Polygon} ring
+ * @param {[number, number][]} open spans of indices whose ends are kept
+ * @param {number} tolerance
+ * @param {Uint8Array} isKept
+ */
+function keepFar(ring, open, tolerance, isKept) {
   for (let span = open.pop(); span; span = open.pop()) {
     const [from, to] = span;
     const { index, squared } = farthest(ring, from, to, ring[from], ring[to % ring.length]);
@@ -168,7 +191,6 @@ function thinned(ring, tolerance) {
     isKept[index] = 1;
     open.push([from, index], [index, to]);
   }
-  return ring.filter((point, index) => isKept[index] && !(index && isSame(point, ring[index - 1])));
 }
 
 /**

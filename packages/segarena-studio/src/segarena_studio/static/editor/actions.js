@@ -2,7 +2,7 @@
 // shown. The key bindings, help dialog, hint line and tool bar are all built from it.
 
 import { splitPoints } from "./vertex-editing.js";
-import { deleteRegion, moveRegion, putBefore, setField } from "./region-commands.js";
+import { deleteRegions, duplicateRegions, moveRegion, putBefore, setField, setFields } from "./region-commands.js";
 import { removeLastVertex } from "./region-drawing.js";
 
 /** @typedef {import("./editor.js").Editor} Editor */
@@ -19,6 +19,8 @@ import { removeLastVertex } from "./region-drawing.js";
  * @property {(editor: Editor) => boolean} [isOn]  current state of a toggle
  */
 
+/** Distance of a duplicate from its original, on the screen, in px. */
+const DUPLICATE_PX = 14;
 /** Actions available in a read-only picture. */
 const LOOKING = ["adjust", "show"];
 
@@ -30,6 +32,8 @@ const hasCopied = (/** @type {Editor} */ editor) => isOpen(editor) && editor.sce
 const hasRegion = (/** @type {Editor} */ editor) => editor.selected !== null;
 const drawing = (/** @type {Editor} */ editor) => /** @type {import("./draw-tool.js").Drawing} */ (editor.tools.get("draw"));
 const adjusting = (/** @type {Editor} */ editor) => /** @type {import("./adjust-tool.js").Adjusting} */ (editor.tools.get("adjust"));
+const isMasking = (/** @type {Editor} */ editor) => editor.tool.name === "mask";
+const masking = (/** @type {Editor} */ editor) => /** @type {import("./mask-tool.js").Masking} */ (editor.tools.get("mask"));
 const tracing = (/** @type {Editor} */ editor) => /** @type {import("./trace-tool.js").Tracing} */ (editor.tools.get("trace"));
 const sweeping = (/** @type {Editor} */ editor) => /** @type {import("./delete-tool.js").Sweeping} */ (editor.tools.get("sweep"));
 
@@ -42,13 +46,26 @@ export const ACTIONS = [
   { name: "adjust", title: "Adjust; press again for the next region", keys: ["A"], group: "Tools", isOn: isAdjusting,
     when: (editor) => !isOpen(editor), run: adjustNext, hint: (editor) => (isAdjusting(editor) && !hasRegion(editor) && editor.scene.regions.length ? "select a region" : null) },
   { name: "previous", title: "Previous region", keys: ["Shift+A"], group: "Tools", when: isAdjusting, run: (editor) => editor.selectNext(-1) },
+  { name: "move", title: "Move whole regions", keys: ["Shift+M"], group: "Tools", run: (editor) => editor.useTool("move"), isOn: (editor) => editor.tool.name === "move",
+    when: (editor) => !isOpen(editor) },
   { name: "brush", title: "Delete vertices with a brush", keys: ["B"], group: "Tools", run: (editor) => sweeping(editor).take("brush"),
     isOn: (editor) => editor.tool.name === "sweep" && sweeping(editor).form === "brush" },
   { name: "box", title: "Delete the vertices in a box", keys: ["M"], group: "Tools", run: (editor) => sweeping(editor).take("box"),
     isOn: (editor) => editor.tool.name === "sweep" && sweeping(editor).form === "box" },
+  { name: "mask", title: "Paint a region with a brush", keys: ["Shift+B"], group: "Tools", run: (editor) => editor.useTool("mask"), isOn: isMasking,
+    when: (editor) => !isOpen(editor) },
   { name: "hand", title: "Move the picture", keys: ["H"], group: "Tools", run: (editor) => editor.useTool("hand"), isOn: (editor) => editor.tool.name === "hand" },
 
-  { name: "vertex", title: "Add a vertex at the cursor", keys: ["C"], group: "Drawing", when: isDrawing, run: press,
+  { name: "larger", title: "Larger brush (or the wheel with Alt)", keys: ["]", "PageUp"], group: "Painting", when: isMasking, run: (editor) => masking(editor).resize(1),
+    hint: (editor) => (isMasking(editor) ? "larger brush" : null) },
+  { name: "smaller", title: "Smaller brush", keys: ["[", "PageDown"], group: "Painting", when: isMasking, run: (editor) => masking(editor).resize(-1),
+    hint: (editor) => (isMasking(editor) ? "smaller brush" : null) },
+  { name: "erase", title: "Erase, or paint again (hold Alt for one stroke)", keys: ["T"], group: "Painting", when: isMasking, run: (editor) => masking(editor).turn(),
+    isOn: (editor) => masking(editor).erases, hint: (editor) => (isMasking(editor) ? (masking(editor).erases ? "paint" : "erase") : null) },
+  { name: "paint-new", title: "Paint another region", keys: ["C"], group: "Painting", when: (editor) => isMasking(editor) && hasRegion(editor), run: (editor) => editor.select(null),
+    hint: (editor) => (isMasking(editor) && hasRegion(editor) ? "another region" : null) },
+
+  { name: "vertex", title: "Add a vertex at the cursor", keys: ["C"], group: "Drawing", when: isDrawing, run: pressAtCursor,
     hint: (editor) => (isDrawing(editor) && editor.hasCursor ? "add a vertex" : null) },
   { name: "line", title: "Add a vertex on the nearest line", keys: ["Q"], group: "Drawing", when: isDrawing, run: (editor) => drawing(editor).addOnLine(),
     hint: (editor) => (editor.tool.name === "draw" && editor.scene.regions.length ? "on the nearest line" : null) },
@@ -91,6 +108,12 @@ export const ACTIONS = [
 
   { name: "name", title: "Name the region", keys: ["N"], group: "Region", when: hasRegion, run: (editor) => editor.onName(),
     hint: (editor) => (editor.region?.name === "" ? "name it" : null) },
+  { name: "duplicate", title: "Duplicate the region", keys: ["Shift+D", "Ctrl+D"], group: "Region", when: (editor) => hasRegion(editor) && !isOpen(editor), run: duplicate },
+  { name: "select-all", title: "Select all regions that the list shows", keys: ["Alt+A"], group: "Region", when: (editor) => !isDrawing(editor),
+    run: (editor) => editor.selectAll(editor.listed()) },
+  { name: "copy", title: "Copy your regions from another picture", keys: ["Shift+C"], group: "Region", when: (editor) => !isOpen(editor) && !editor.isReadOnly,
+    run: (editor) => editor.onPictures("copy") },
+  { name: "search", title: "Search the list of regions", keys: ["/"], group: "Region", when: (editor) => editor.scene.regions.length > 1, run: (editor) => editor.onSearch() },
   { name: "stuff", title: "Thing or stuff", keys: ["U"], group: "Region", when: hasRegion, run: (editor) => flipField(editor, "is_stuff") },
   { name: "hide", title: "Hide the region", keys: ["V"], group: "Region", when: hasRegion, run: hideSelected },
   { name: "show-all", title: "Show all regions", keys: ["Shift+V"], group: "Region", run: showAll,
@@ -113,6 +136,7 @@ export const ACTIONS = [
   { name: "hatches", title: "Hatch hidden parts", keys: ["P"], group: "View", run: (editor) => flip(editor, "hatches"), isOn: (editor) => editor.settings.hatches },
   { name: "numbers", title: "Show depth order numbers", keys: ["Shift+N"], group: "View", run: (editor) => flip(editor, "numbers"), isOn: (editor) => editor.settings.numbers },
   { name: "magnet", title: "Snap to nearby vertices and edges (hold Alt to suspend)", keys: ["Y"], group: "View", run: (editor) => flip(editor, "magnet"), isOn: (editor) => editor.settings.magnet },
+  { name: "pictures", title: "Choose another picture", keys: ["Shift+P"], group: "View", run: (editor) => editor.onPictures("go") },
   { name: "nearer", title: "Zoom in", keys: ["+", "="], group: "View", run: (editor) => zoom(editor, 1.5) },
   { name: "farther", title: "Zoom out", keys: ["-"], group: "View", run: (editor) => zoom(editor, 1 / 1.5) },
   { name: "whole", title: "Show the whole picture", keys: ["0"], group: "View", run: (editor) => editor.picture.fit() },
@@ -135,6 +159,14 @@ export function actionOf(editor, key) {
 export function run(editor, name) {
   const action = ACTIONS.find((each) => each.name === name);
   if (action && (action.when?.(editor) ?? true)) action.run(editor);
+}
+
+/**
+ * Return the first key of an action, to show on a button; "" if it has none.
+ * @param {string} name
+ */
+export function keyFor(name) {
+  return ACTIONS.find((each) => each.name === name)?.keys[0] ?? "";
 }
 
 /**
@@ -186,8 +218,23 @@ function adjustNext(editor) {
   if (!isNew || !editor.selected) editor.selectNext(1);
 }
 
+/**
+ * Whether the selected region was drawn just now by pointer: Enter then asks for its name instead of
+ * beginning the next outline.
+ * @param {Editor} editor
+ */
+function isJustClosed(editor) {
+  return editor.tool.name === "draw" && !editor.hasCursor && hasRegion(editor) && !editor.scene.open.length;
+}
+
 /** @param {Editor} editor */
 function press(editor) {
+  if (isJustClosed(editor)) editor.onClosed(/** @type {string} */ (editor.selected));
+  else pressAtCursor(editor);
+}
+
+/** @param {Editor} editor */
+function pressAtCursor(editor) {
   if (!editor.hasCursor && !editor.isPointing) return editor.byKeys.show(true);
   editor.byKeys.press();
 }
@@ -196,6 +243,7 @@ function press(editor) {
 function escape(editor) {
   if (editor.let()) return;
   if (editor.chosen.size) editor.chosen.clear();
+  else if (editor.alsoSelected.size) editor.select(editor.selected);
   else {
     if (!isDrawing(editor)) editor.select(null);
     editor.picture.fit();
@@ -247,6 +295,7 @@ function hintOfChoosing(editor) {
 /** @param {Editor} editor */
 function hintOfDeleting(editor) {
   if (isDrawing(editor) || !hasRegion(editor)) return null;
+  if (editor.alsoSelected.size) return `delete ${editor.alsoSelected.size + 1} regions`;
   if (editor.chosen.size) return editor.chosen.size === 1 ? "delete the selected vertex" : `delete ${editor.chosen.size} vertices`;
   return atVertex(editor) ? "delete the vertex" : "delete the region";
 }
@@ -286,8 +335,9 @@ function showSelected(editor) {
  */
 export function flipField(editor, field, id = editor.selected) {
   if (id === null) return;
-  const region = editor.scene.region(id);
-  editor.edit(field, region.id, (steps) => setField(steps, region.id, field, !region[field]));
+  const value = !editor.scene.region(id)[field];
+  const ids = editor.isSelected(id) ? editor.selection : [id];
+  editor.edit(field, id, (steps) => setFields(steps, ids, field, value));
 }
 
 /** @param {Editor} editor */
@@ -369,7 +419,24 @@ export function nameOf(editor, id) {
  * @param {string} id
  */
 export function remove(editor, id) {
-  editor.edit("delete", id, (steps) => deleteRegion(steps, id));
+  const ids = editor.isSelected(id) ? editor.selection : [id];
+  editor.edit("delete", id, (steps) => deleteRegions(steps, ids));
+}
+
+/**
+ * Copy the selected regions a few pixels away and select the copies, ready to be moved.
+ * @param {Editor} editor
+ */
+function duplicate(editor) {
+  /** @type {string[]} */
+  let copies = [];
+  const isDone = editor.edit("duplicate", editor.selected, (steps) => {
+    copies = duplicateRegions(steps, editor.selection, editor.inImage(DUPLICATE_PX));
+    return null;
+  });
+  if (!isDone) return;
+  editor.useTool("move");
+  editor.selectAll(copies);
 }
 
 /**

@@ -2,7 +2,7 @@
 // regions that share it; dragging the midpoint of an edge inserts a vertex.
 
 import { deletePoints, insertVertex, movePointTo, movePoints } from "./vertex-editing.js";
-import { deleteRegion } from "./region-commands.js";
+import { deleteRegions } from "./region-commands.js";
 import { edgeAt, pointsInBox, vertexAt } from "./hit-testing.js";
 
 /** @typedef {import("./editor.js").Editor} Editor */
@@ -256,8 +256,8 @@ export class Adjusting {
     }
     if (!id) return editor.say("Select a region first.");
     const vertex = this.vertexAt(editor.cursor);
-    if (vertex !== null && (editor.isPointing || editor.hasCursor)) this.deleteVertex(vertex, editor.cursor.isSplit);
-    else editor.edit("delete", id, (steps) => deleteRegion(steps, id));
+    if (vertex !== null && !editor.alsoSelected.size && (editor.isPointing || editor.hasCursor)) this.deleteVertex(vertex, editor.cursor.isSplit);
+    else editor.edit("delete", id, (steps) => deleteRegions(steps, editor.selection));
   }
 
   /**

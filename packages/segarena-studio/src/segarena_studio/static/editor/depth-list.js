@@ -2,7 +2,9 @@
 
 import { colourOf } from "./region-colours.js";
 import { moveRegion, setField } from "./region-commands.js";
-import { flipField, nameOf, putInFront, remove, run } from "./actions.js";
+import { flipField, keyFor, nameOf, putInFront, remove, run } from "./actions.js";
+import { RegionFilter } from "./region-filter.js";
+import { nameFrom } from "./name-prompt.js";
 import { button, find, icon, labelButton } from "../common/dom.js";
 
 /** @typedef {import("./editor.js").Editor} Editor */
@@ -11,11 +13,14 @@ import { button, find, icon, labelButton } from "../common/dom.js";
 const DRAG_THRESHOLD_PX = 4;
 /** The actions (actions.js) that move the selected region in depth. */
 const DEPTH_BUTTONS = [
-  { action: "front", text: "Front", title: "Move to the front", key: "}" },
-  { action: "forward", text: "Up", title: "Move up, one step forward", key: "]" },
-  { action: "back", text: "Down", title: "Move down, one step back", key: "[" },
-  { action: "rear", text: "Back", title: "Move to the back", key: "{" },
+  { action: "front", text: "Front", title: "Move to the front" },
+  { action: "forward", text: "Up", title: "Move up, one step forward" },
+  { action: "back", text: "Down", title: "Move down, one step back" },
+  { action: "rear", text: "Back", title: "Move to the back" },
 ];
+
+/** Further actions whose keys the buttons of a row show. */
+const BUTTON_ACTIONS = ["stuff", "show", "duplicate", "delete", "swap", ...DEPTH_BUTTONS.map(({ action }) => action)];
 
 export class DepthList {
   /**
@@ -39,8 +44,12 @@ export class DepthList {
     this.dragged = null;
     /** @type {string | null} */
     this.last = null;
+    /** Which regions the list shows. */
+    this.filter = new RegionFilter();
+    /** Whether a click adds a region to the selection. */
+    this.selectsSeveral = false;
     editor.listeners.add(() => this.update());
-    editor.onName = () => this.rows.get(editor.selected ?? "")?.name.focus();
+    editor.listed = () => this.listed();
     this.update();
   }
 
@@ -51,6 +60,7 @@ export class DepthList {
     regions.forEach((region, place) => {
       const row = this.rows.get(region.id) ?? this.make(region.id);
       row.show(region, place);
+      row.item.hidden = !this.filter.shows(region, place);
       if (this.dragged === null && this.place.children[place] !== row.item) this.place.insertBefore(row.item, this.place.children[place] ?? null);
     });
     const { selected } = this.editor;
@@ -84,15 +94,38 @@ export class DepthList {
     this.names.replaceChildren(...all.map((value) => Object.assign(document.createElement("option"), { value })));
   }
 
+  /** Ids of the regions that the list shows, front first. */
+  listed() {
+    return this.editor.scene.regions.filter((region, place) => this.filter.shows(region, place)).map((region) => region.id);
+  }
+
   /**
    * @param {string} id
    * @param {number} by
+   * @param {boolean} [isExtending] whether to add the next region to the selection
    */
-  focusFrom(id, by) {
-    const ids = this.editor.scene.regions.map((region) => region.id);
+  focusFrom(id, by, isExtending = false) {
+    const ids = this.listed();
     const next = ids[Math.min(Math.max(ids.indexOf(id) + by, 0), ids.length - 1)];
-    this.editor.select(next);
+    if (isExtending) this.choose(next, { isRange: true });
+    else this.editor.select(next);
     this.rows.get(next)?.grip.focus();
+  }
+
+  /**
+   * Select a region; `isAdded` adds it to the selection or removes it, `isRange` adds all between it
+   * and the selected region.
+   * @param {string} id
+   * @param {{isAdded?: boolean, isRange?: boolean}} way
+   */
+  choose(id, { isAdded = false, isRange = false }) {
+    const { editor } = this;
+    if (isRange && editor.selected !== null) {
+      const others = new Set([...editor.selection, ...between(this.listed(), editor.selected, id)]);
+      others.delete(id);
+      editor.selectAll([...others, id]);
+    } else if (isAdded) editor.toggleSelected(id);
+    else editor.select(id);
   }
 
   /**
@@ -103,6 +136,7 @@ export class DepthList {
    */
   drag(event, row) {
     if (this.editor.isReadOnly) return;
+    if (this.filter.isActive) return this.editor.say("Clear the search to change the order by dragging.");
     const { grip } = row;
     /** @type {Drag | null} */
     let drag = null;
@@ -247,8 +281,10 @@ class Row {
     this.name.setAttribute("list", list.names.id);
     this.part = document.createElement("span");
     this.part.className = "part";
-    this.hide = icon("eye", "Hide", "V");
-    this.lock = icon("lock", "Lock", "L");
+    this.hide = icon("eye", "Hide", keyFor("hide"));
+    this.lock = icon("lock", "Lock", keyFor("lock"));
+    this.hide.dataset.action = "hide";
+    this.lock.dataset.action = "lock";
     this.more = document.createElement("div");
     this.more.className = "more";
     /** The current content of `more`. */
@@ -264,17 +300,28 @@ class Row {
 
   listen() {
     const { editor, id } = this;
-    this.item.addEventListener("pointerdown", () => editor.select(id));
+    this.item.addEventListener("pointerdown", (event) => {
+      const isButton = event.target instanceof Element && event.target.closest("button") !== null;
+      if (isButton && editor.isSelected(id)) return;
+      this.list.choose(id, waysOf(event, this.list.selectsSeveral && !isButton));
+    });
+    this.item.addEventListener("mousedown", (event) => {
+      // A press that selects several must not begin to edit a name.
+      if (event.ctrlKey || event.metaKey || event.shiftKey || this.list.selectsSeveral) event.preventDefault();
+    });
     this.grip.addEventListener("pointerdown", (event) => {
       // Selecting the row here would expand it under the pointer before a drag.
       event.stopPropagation();
       event.preventDefault();
       this.grip.focus();
-      if (event.button === 0) this.list.drag(event, this);
+      const isAlone = !(event.ctrlKey || event.metaKey || event.shiftKey || this.list.selectsSeveral);
+      if (event.button === 0 && isAlone) this.list.drag(event, this);
     });
-    this.grip.addEventListener("click", () => editor.select(id));
+    this.grip.addEventListener("click", (event) => this.list.choose(id, waysOf(event, this.list.selectsSeveral)));
     this.grip.addEventListener("keydown", (event) => this.key(event));
-    this.name.addEventListener("focus", () => editor.select(id));
+    this.name.addEventListener("focus", () => {
+      if (!editor.isSelected(id)) editor.select(id);
+    });
     this.name.addEventListener("change", () => this.rename());
     this.name.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" && event.key !== "Escape") return;
@@ -296,12 +343,12 @@ class Row {
     if (event.altKey) {
       run(this.editor, by < 0 ? "forward" : "back");
       this.grip.focus();
-    } else this.list.focusFrom(this.id, by);
+    } else this.list.focusFrom(this.id, by, event.shiftKey);
   }
 
   rename() {
     const { editor, id } = this;
-    const name = this.name.value.trim().normalize("NFC");
+    const name = nameFrom(this.name.value);
     if (!editor.scene.has(id) || editor.scene.region(id).name === name) return;
     editor.edit("name", id, (steps) => setField(steps, id, "name", name));
   }
@@ -313,20 +360,22 @@ class Row {
   show(region, place) {
     const { editor, id } = this;
     const isSelected = editor.selected === id;
+    const isAlso = editor.alsoSelected.has(id);
     this.showMore(isSelected, region);
     const hidden = editor.depth.occlusion(id);
-    const key = [place, isSelected, region.name, region.is_hidden, region.is_locked, hidden, editor.isReadOnly].join();
+    const key = [place, isSelected, isAlso, region.name, region.is_hidden, region.is_locked, hidden, editor.isReadOnly].join();
     if (key === this.line) return;
     this.line = key;
     const { fill, text } = colourOf(id, false);
     this.item.classList.toggle("is-selected", isSelected);
+    this.item.classList.toggle("is-also-selected", isAlso);
     this.item.classList.toggle("is-hidden", region.is_hidden);
     this.grip.textContent = String(place + 1);
     this.grip.style.background = fill;
     this.grip.style.color = text;
     const called = nameOf(editor, id);
     this.grip.setAttribute("aria-label", `${place + 1}: ${called}. Alt and arrows move it in depth.`);
-    if (isSelected) this.grip.setAttribute("aria-current", "true");
+    if (isSelected || isAlso) this.grip.setAttribute("aria-current", "true");
     else this.grip.removeAttribute("aria-current");
     if (document.activeElement !== this.name) this.name.value = region.name;
     this.name.setAttribute("aria-label", `Name of region ${place + 1}`);
@@ -345,19 +394,21 @@ class Row {
    */
   showMore(isSelected, region) {
     const { editor, id } = this;
-    const overlaps = isSelected ? editor.depth.overlapping(id) : [];
-    const key = isSelected ? JSON.stringify([region.is_stuff, editor.isReadOnly, overlaps.map((other) => [other, nameOf(editor, other), editor.scene.place(other) < editor.scene.place(id)])]) : "";
+    const isSeveral = editor.alsoSelected.size > 0;
+    const overlaps = isSelected && !isSeveral ? editor.depth.overlapping(id) : [];
+    const key = isSelected ? JSON.stringify([BUTTON_ACTIONS.map(keyFor), region.is_stuff, editor.isReadOnly, isSeveral, overlaps.map((other) => [other, nameOf(editor, other), editor.scene.place(other) < editor.scene.place(id)])]) : "";
     if (key === this.shown) return;
     this.shown = key;
     this.more.replaceChildren();
-    if (!isSelected || editor.isReadOnly) return;
-    const stuff = labelButton(region.is_stuff ? "Stuff" : "Thing", "Thing or stuff", "U", () => flipField(editor, "is_stuff", id));
-    const zoom = labelButton("Zoom to", "Zoom to the region", "S", () => run(editor, "show"));
-    const away = labelButton("Delete", "Delete the region", "Delete", () => remove(editor, id));
+    if (!isSelected || isSeveral || editor.isReadOnly) return;
+    const stuff = labelButton(region.is_stuff ? "Stuff" : "Thing", "Thing or stuff", keyFor("stuff"), () => flipField(editor, "is_stuff", id));
+    const zoom = labelButton("Zoom to", "Zoom to the region", keyFor("show"), () => run(editor, "show"));
+    const copy = labelButton("Duplicate", "Duplicate the region", keyFor("duplicate"), () => run(editor, "duplicate"));
+    const away = labelButton("Delete", "Delete the region", keyFor("delete"), () => remove(editor, id));
     away.className = "alarm";
     const ways = document.createElement("div");
     ways.className = "ways";
-    ways.append(stuff, zoom, away);
+    ways.append(stuff, zoom, copy, away);
     this.more.append(ways, this.depthButtons(), ...overlaps.map((other) => this.overlap(other)));
   }
 
@@ -367,8 +418,8 @@ class Row {
     group.className = "ways depth";
     group.setAttribute("role", "group");
     group.setAttribute("aria-label", "Depth order");
-    for (const { action, text, title, key } of DEPTH_BUTTONS) {
-      const made = labelButton(text, title, key, () => {
+    for (const { action, text, title } of DEPTH_BUTTONS) {
+      const made = labelButton(text, title, keyFor(action), () => {
         run(this.editor, action);
         // The row has moved in the list, and its buttons may have been replaced.
         /** @type {HTMLElement | null} */ (this.more.querySelector(`[data-depth="${action}"]`))?.focus();
@@ -391,12 +442,32 @@ class Row {
     line.className = "overlap";
     const said = document.createElement("span");
     said.textContent = `${isInFront ? "in front of" : "behind"} ${nameOf(editor, other)}`;
-    const turn = labelButton("Swap", `Put ${nameOf(editor, isInFront ? other : id)} in front of ${nameOf(editor, isInFront ? id : other)}`, "O", () =>
+    const turn = labelButton("Swap", `Put ${nameOf(editor, isInFront ? other : id)} in front of ${nameOf(editor, isInFront ? id : other)}`, keyFor("swap"), () =>
       isInFront ? putInFront(editor, other, id) : putInFront(editor, id, other),
     );
     line.append(said, turn);
     return line;
   }
+}
+
+/**
+ * Return how a press of a row selects.
+ * @param {MouseEvent} event
+ * @param {boolean} selectsSeveral
+ */
+function waysOf(event, selectsSeveral) {
+  return { isAdded: event.ctrlKey || event.metaKey || selectsSeveral, isRange: event.shiftKey };
+}
+
+/**
+ * Return the entries from one id to another, in the order of the list.
+ * @param {string[]} ids
+ * @param {string} one
+ * @param {string} other
+ */
+function between(ids, one, other) {
+  const [first, last] = [ids.indexOf(one), ids.indexOf(other)].sort((a, b) => a - b);
+  return ids.slice(Math.max(first, 0), last + 1);
 }
 
 /**

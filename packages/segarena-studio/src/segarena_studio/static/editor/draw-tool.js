@@ -27,7 +27,7 @@ export class Drawing {
   }
 
   enter() {
-    this.editor.selected = null;
+    this.editor.select(null);
   }
 
   /** Return a hint about the next possible actions. */
@@ -86,7 +86,7 @@ export class Drawing {
    */
   add(touch) {
     const { target } = this;
-    this.editor.selected = null;
+    this.editor.select(null);
     this.editor.edit("vertex", null, (steps) => (target ? addSnapped(steps, target) : addVertex(steps, touch.at)));
   }
 

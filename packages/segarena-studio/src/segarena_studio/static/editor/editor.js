@@ -37,6 +37,7 @@ import { snap } from "./snapping.js";
  * @property {(touch: Touch) => void} [second]
  * @property {(touch: Touch) => void} [hover]
  * @property {(context: CanvasRenderingContext2D, view: View) => void} [draw]  in screen px
+ * @property {(steps: number) => void} [resize]  changes the size of a brush; larger for positive steps
  * @property {() => void} [enter]  called when the tool becomes active
  * @property {() => void} [exit]
  * @property {() => string} [advice]  one sentence of instruction; "" if the hints suffice
@@ -67,6 +68,11 @@ export class Editor {
     this.depth = new Depth(scene, picture.size);
     /** @type {string | null} */
     this.selected = null;
+    /**
+     * Further regions that are selected together with `selected`.
+     * @type {Set<string>}
+     */
+    this.alsoSelected = new Set();
     /**
      * Vertices selected for the next move or deletion.
      * @type {Set<number>}
@@ -100,6 +106,18 @@ export class Editor {
      * @type {(id: string) => void}
      */
     this.onClosed = () => {};
+    /**
+     * Returns the ids of the regions that the list shows, front first.
+     * @type {() => string[]}
+     */
+    this.listed = () => this.scene.regions.map((region) => region.id);
+    /**
+     * Called to show the other pictures of the project.
+     * @type {(purpose: "go" | "copy") => void}
+     */
+    this.onPictures = () => {};
+    /** Called to let the user search the list of regions. */
+    this.onSearch = () => {};
     /** Called to let the user type the name of the selected region. */
     this.onName = () => {};
     this.depthTimer = 0;
@@ -133,10 +151,41 @@ export class Editor {
 
   /** @param {string | null} id */
   select(id) {
-    if (id === this.selected) return;
+    if (id === this.selected && !this.alsoSelected.size) return;
     this.selected = id;
+    this.alsoSelected.clear();
     this.chosen.clear();
     this.changed();
+  }
+
+  /** Ids of all selected regions, front first. */
+  get selection() {
+    return this.scene.regions.map((region) => region.id).filter((id) => this.isSelected(id));
+  }
+
+  /** @param {string} id */
+  isSelected(id) {
+    return id === this.selected || this.alsoSelected.has(id);
+  }
+
+  /**
+   * Select several regions; the last of them shows its details.
+   * @param {string[]} ids
+   */
+  selectAll(ids) {
+    this.selected = ids.at(-1) ?? null;
+    this.alsoSelected = new Set(ids.slice(0, -1));
+    this.chosen.clear();
+    this.changed();
+  }
+
+  /**
+   * Add a region to the selection, or remove it.
+   * @param {string} id
+   */
+  toggleSelected(id) {
+    const others = [...this.alsoSelected, ...(this.selected === null ? [] : [this.selected])].filter((other) => other !== id);
+    this.selectAll(this.isSelected(id) ? others : [...others, id]);
   }
 
   /**
@@ -215,7 +264,10 @@ export class Editor {
   /** @param {{kind: string, region: string | null} | null} step */
   afterStep(step) {
     this.chosen.clear();
-    if (step?.region && this.scene.has(step.region)) this.selected = step.region;
+    if (step?.region && this.scene.has(step.region) && !this.isSelected(step.region)) {
+      this.selected = step.region;
+      this.alsoSelected.clear();
+    }
     if (this.scene.open.length && this.tool.name !== "draw") this.useTool("draw");
     this.changed();
   }
@@ -223,6 +275,7 @@ export class Editor {
   /** Notify all listeners and repaint. */
   changed() {
     if (this.selected && !this.scene.has(this.selected)) this.selected = null;
+    for (const id of this.alsoSelected) if (!this.scene.has(id)) this.alsoSelected.delete(id);
     for (const listener of this.listeners) listener();
     this.picture.redraw();
     clearTimeout(this.depthTimer);

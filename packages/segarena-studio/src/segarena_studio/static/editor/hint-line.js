@@ -29,7 +29,7 @@ export class Hints {
     this.frame = 0;
     const hints = hintsFor(this.editor);
     const advice = this.editor.isReadOnly ? "" : this.editor.tool.advice?.() ?? "";
-    const key = advice + hints.map(({ action, text }) => `${action.name}:${text}`).join("|");
+    const key = advice + hints.map(({ action, text }) => `${action.name}:${action.keys[0]}:${text}`).join("|");
     if (key === this.shown) return;
     this.shown = key;
     const said = Object.assign(document.createElement("span"), { className: "advice", textContent: advice });
@@ -37,7 +37,8 @@ export class Hints {
       ...(advice ? [said] : []),
       ...hints.map(({ action, text }) => {
         const made = Object.assign(document.createElement("button"), { type: "button" });
-        made.append(keyCap(action.keys[0]), ` ${text}`);
+        if (action.keys.length) made.append(keyCap(action.keys[0]));
+        made.append(` ${text}`);
         made.dataset.action = action.name;
         made.addEventListener("click", () => {
           if (action.when?.(this.editor) ?? true) action.run(this.editor);

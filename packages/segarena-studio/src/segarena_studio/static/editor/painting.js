@@ -37,9 +37,12 @@ export class Painting {
     this.drawFrame(context, view);
     this.resting.show(context, view, moving);
     for (const region of [...editor.scene.regions].reverse()) if (moving.has(region.id)) this.drawMoving(context, view, region);
-    if (editor.region && !editor.region.is_hidden) this.drawSelected(context, view, editor.region);
+    for (const id of editor.selection.reverse()) {
+      const region = editor.scene.region(id);
+      if (!region.is_hidden) this.drawSelected(context, view, region);
+    }
     this.resting.showNumbers(context, view);
-    if (editor.region && !editor.region.is_hidden) this.drawHandles(context, view, editor.region);
+    if (editor.region && !editor.region.is_hidden && !editor.alsoSelected.size) this.drawHandles(context, view, editor.region);
     this.drawOpen(context, view);
     this.drawTarget(context, view);
     editor.tool.draw?.(context, view);
@@ -51,10 +54,11 @@ export class Painting {
    * @returns {Set<string>}
    */
   moving() {
-    const { region, scene, tool, isHolding } = this.editor;
-    if (!region || !isHolding || !(/** @type {any} */ (tool).live)) return new Set();
-    const owners = region.ring.flatMap((point) => scene.owners(point));
-    return new Set([region, ...owners].filter((owner) => !owner.is_hidden).map((owner) => owner.id));
+    const { selection, scene, tool, isHolding } = this.editor;
+    if (!selection.length || !isHolding || !(/** @type {any} */ (tool).live)) return new Set();
+    const regions = selection.map((id) => scene.region(id));
+    const owners = regions.flatMap(({ ring }) => ring).flatMap((point) => scene.owners(point));
+    return new Set([...regions, ...owners].filter((owner) => !owner.is_hidden).map((owner) => owner.id));
   }
 
   /**

@@ -41,6 +41,11 @@ export function handlersOf(editor) {
       editor.tool.hover?.(touch(editor, sample));
       editor.picture.redraw();
     },
+    wheel: (_, dy, event) => {
+      if (!event.altKey || !editor.tool.resize || !dy) return false;
+      editor.tool.resize(-Math.sign(dy));
+      return true;
+    },
     leave: () => {
       if (!editor.isHolding) editor.isPointing = false;
       editor.picture.redraw();

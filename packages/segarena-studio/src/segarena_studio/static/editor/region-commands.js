@@ -37,6 +37,87 @@ export function deleteRegion(steps, id) {
 }
 
 /**
+ * Delete regions together.
+ * @param {Steps} steps
+ * @param {string[]} ids
+ */
+export function deleteRegions(steps, ids) {
+  return firstRefusal(ids, (id) => deleteRegion(steps, id));
+}
+
+/**
+ * Move whole regions. Borders that they share with each other stay shared; borders with other
+ * regions come apart, and these stay where they are.
+ * @param {Steps} steps
+ * @param {string[]} ids
+ * @param {number} dx
+ * @param {number} dy
+ */
+export function moveOutlines(steps, ids, dx, dy) {
+  const { scene } = steps;
+  const moved = new Set(ids.map((id) => scene.region(id)));
+  if ([...moved].some((region) => region.is_locked)) return "locked";
+  /** @type {Map<number, number>} the point of the moved regions in place of each of their points */
+  const own = new Map();
+  for (const point of new Set([...moved].flatMap(({ ring }) => ring))) {
+    const staying = scene.owners(point).some((region) => !moved.has(region)) || scene.open.includes(point);
+    const [x, y] = scene.points[point];
+    if (staying) own.set(point, steps.addPoint([x + dx, y + dy]));
+    else steps.movePoint(point, [x + dx, y + dy]);
+  }
+  for (const { id, ring } of moved) {
+    const separate = ring.map((point) => own.get(point) ?? point);
+    if (separate.some((point, place) => point !== ring[place])) steps.splice(id, 0, ring.length, separate);
+  }
+  return null;
+}
+
+/**
+ * Copy regions, each directly in front of its original, with their names and without shared
+ * vertices; the copies share the borders that their originals share with each other.
+ * @param {Steps} steps
+ * @param {string[]} ids
+ * @param {number} by distance of the copies to the right and down
+ * @returns {string[]} the ids of the copies, in the order of their originals
+ */
+export function duplicateRegions(steps, ids, by) {
+  const { scene } = steps;
+  /** @type {Map<number, number>} */
+  const copies = new Map();
+  return ids.map((id) => {
+    const { ring, name, is_stuff } = scene.region(id);
+    const copied = ring.map((point) => {
+      const [x, y] = scene.points[point];
+      const copy = copies.get(point) ?? steps.addPoint([x + by, y + by]);
+      copies.set(point, copy);
+      return copy;
+    });
+    return steps.addRegion(copied, { name, is_stuff }, scene.place(id));
+  });
+}
+
+/**
+ * Add the regions of another drawing in front of all, in their order and with their common borders.
+ * @param {Steps} steps
+ * @param {import("./scene.js").SceneDocument} document
+ * @param {[number, number]} scale factors of x and y, if the other picture has another size
+ * @returns {string[]} the ids of the new regions, front first
+ */
+export function copyRegions(steps, document, scale) {
+  /** @type {Map<number, number>} */
+  const copies = new Map();
+  return document.regions.map(({ ring, name, is_stuff }, place) => {
+    const copied = ring.map((point) => {
+      const [x, y] = document.points[point];
+      const copy = copies.get(point) ?? steps.addPoint([x * scale[0], y * scale[1]]);
+      copies.set(point, copy);
+      return copy;
+    });
+    return steps.addRegion(copied, { name, is_stuff }, place);
+  });
+}
+
+/**
  * Move a region to an index in the depth order, 0 for the front.
  * @param {Steps} steps
  * @param {string} id
@@ -86,6 +167,32 @@ export function setField(steps, id, field, value) {
   if (steps.scene.region(id).is_locked && field !== "is_locked" && field !== "is_hidden") return "locked";
   if (steps.scene.region(id)[field] === value) return "nothing";
   steps.set(id, field, value);
+  return null;
+}
+
+/**
+ * Set a field of several regions.
+ * @param {Steps} steps
+ * @param {string[]} ids
+ * @param {keyof Fields} field
+ * @param {string | boolean} value
+ */
+export function setFields(steps, ids, field, value) {
+  const changing = ids.filter((id) => steps.scene.region(id)[field] !== value);
+  if (!changing.length) return "nothing";
+  return firstRefusal(changing, (id) => setField(steps, id, field, value));
+}
+
+/**
+ * Apply a change to regions; return the first reason for a rejection.
+ * @param {string[]} ids
+ * @param {(id: string) => string | null} change
+ */
+function firstRefusal(ids, change) {
+  for (const id of ids) {
+    const refusal = change(id);
+    if (refusal !== null) return refusal;
+  }
   return null;
 }
 

@@ -1,7 +1,7 @@
 // The page of one picture: opens the picture and connects the editor, tools, list, hints and
 // saving.
 
-import { ACTIONS, actionOf, isOn, run } from "./actions.js";
+import { ACTIONS, actionOf, isOn, keyFor, run } from "./actions.js";
 import { Assist } from "./assistant.js";
 import { Conflict } from "./conflict-dialog.js";
 import { DepthList } from "./depth-list.js";
@@ -11,18 +11,25 @@ import { ASSISTING, Assisting } from "./assist-tool.js";
 import { Drawing } from "./draw-tool.js";
 import { Painting } from "./painting.js";
 import { Sweeping } from "./delete-tool.js";
+import { Masking } from "./mask-tool.js";
+import { Moving } from "./move-tool.js";
 import { Tracing } from "./trace-tool.js";
 import { earlyAnswer, talk, watchEarlyAnswer } from "./early-request.js";
 import { Editor } from "./editor.js";
 import { Faults, Finishing } from "./finish-panel.js";
 import { fillHelp } from "./help-dialog.js";
+import { KeysDialog, retitle } from "./keys-dialog.js";
 import { Hints } from "./hint-line.js";
 import { History } from "./history.js";
 import { isTaken, keyOf } from "../common/key-names.js";
 import { watchPage } from "../common/page-lifecycle.js";
 import { Loupe } from "./loupe.js";
 import { mergeRevision } from "./scene-merge.js";
+import { browserStore, OwnKeys } from "./own-keys.js";
+import { PicturePicker } from "./picture-picker.js";
+import { ListSearch } from "./list-search.js";
 import { Minimap } from "./minimap.js";
+import { NamePrompt } from "./name-prompt.js";
 import { offerCommenting } from "./comment-tool.js";
 import { showNotes } from "./comments.js";
 import { openPicture } from "./open-picture.js";
@@ -59,11 +66,17 @@ async function open(root) {
   const history = opened.content.history ? History.read(scene, opened.content.history) : new History(scene);
   const segmenters = opened.told?.is_open ? opened.told.segmenters ?? [] : [];
   if (segmenters.length) offerAssist(segmenters);
+  const ownKeys = new OwnKeys(browserStore(), person);
   const editor = edit(picture, scene, history);
   if (segmenters.length) assistBy(editor, new Assist({ talk, task, segmenters }));
   editor.isReadOnly = opened.told?.is_open === false;
+  offerOwnKeys(editor, ownKeys);
   const list = new DepthList(part("regions"), editor, part("names"));
   list.labels = opened.told?.labels ?? [];
+  const pictures = document.getElementById("pictures");
+  if (pictures instanceof HTMLDialogElement) new PicturePicker(pictures, editor, talk, task);
+  new ListSearch(part("list-search"), editor, list);
+  new NamePrompt(/** @type {HTMLFormElement} */ (part("naming")), editor);
   /** @type {Conflict | null} */
   let conflict = null;
   const saving = new Saving({
@@ -184,6 +197,8 @@ function edit(picture, scene, history) {
   editor.addTool(new Drawing(editor));
   editor.addTool(new Tracing(editor));
   editor.addTool(new Adjusting(editor));
+  editor.addTool(new Moving(editor));
+  editor.addTool(new Masking(editor));
   editor.addTool(new Sweeping(editor));
   new Painting(editor);
   new Loupe(part("loupe"), editor);
@@ -204,7 +219,6 @@ function edit(picture, scene, history) {
   say(editor);
   listenToKeys(editor);
   listenToButtons(editor);
-  fillHelp(part("keys"));
   return editor;
 }
 
@@ -230,6 +244,7 @@ function listenToKeys(editor) {
     const key = keyOf(event);
     if (key === "Tab" || editor.hasCursor) part("scene").dataset.by = "keys";
     if (event.isComposing || isTaken(event.target, key)) return;
+    if (key === "Enter" && event.repeat) return event.preventDefault();
     if (key === "?") part("help-open").click();
     else if (key === "Space") hold(true);
     else if (!editor.tool.keys?.[key]?.()) {
@@ -265,6 +280,26 @@ function listenToButtons(editor) {
 }
 
 /**
+ * Let people change keys; hints, help and buttons then show the new ones.
+ * @param {Editor} editor
+ * @param {OwnKeys} own
+ */
+function offerOwnKeys(editor, own) {
+  const show = () => {
+    fillHelp(part("keys"));
+    retitle(document.querySelectorAll(".scene button[data-action]"), keyFor);
+    editor.changed();
+  };
+  const dialog = new KeysDialog(/** @type {HTMLDialogElement} */ (part("own-keys")), own, show);
+  part("own-keys-open").addEventListener("click", () => dialog.open());
+  window.addEventListener("storage", () => {
+    own.load();
+    show();
+  });
+  show();
+}
+
+/**
  * Let the list be toggled on narrow screens.
  * @param {Editor} editor
  */
@@ -276,11 +311,7 @@ function listenToList(editor) {
   };
   opener.addEventListener("click", () => show(!part("side").classList.contains("is-open")));
   editor.picture.overlay.addEventListener("pointerdown", () => show(false));
-  const write = editor.onName;
-  editor.onName = () => {
-    show(true);
-    write();
-  };
+  editor.onSearch = () => show(true);
 }
 
 /**

@@ -39,6 +39,8 @@ from segarena_studio.pages.rendering import studio_page
 
 router = APIRouter(include_in_schema=False)
 _COLOURS = 7
+_CHECK_WAIT_S = 0.5
+"""Longest time that the page waits for the checks; later it shows their progress."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,9 +105,15 @@ def review_page(
     analysis: SceneAnalysis | None = None
     if document:
         # Analysed when the task was finished, if this process has served since.
-        analysis = check_cache_of(site).analyse(task_id, document, found.picture)
-    values["regions"] = _regions(document, found, analysis) if document and analysis else []
+        analysis = check_cache_of(site).request_analysis(
+            task_id,
+            document,
+            found.picture,
+            _CHECK_WAIT_S,
+        )
+    values["regions"] = _regions(document, found, analysis) if document else []
     values["looked"] = analysis.result if analysis else None
+    values["is_checking"] = document is not None and analysis is None
     return studio_page(
         request,
         "review.html",
@@ -197,15 +205,17 @@ def _task_values(session: Session, found: TaskAccess) -> dict[str, Any]:
 def _regions(
     document: Document,
     found: TaskAccess,
-    analysis: SceneAnalysis,
+    analysis: SceneAnalysis | None,
 ) -> list[RegionOutline]:
+    """Return the regions of the newest revision; their hidden shares are unknown while it is analysed."""
+    unknown = [None] * len(document.regions)
     spent = read_region_times(found.task.spent)
     views: list[RegionOutline] = []
     outlines = zip(
         document.regions,
         _paths(document),
-        analysis.occlusions,
-        analysis.numbers_at,
+        analysis.occlusions if analysis else unknown,
+        analysis.numbers_at if analysis else unknown,
         strict=True,
     )
     for order, (region, path, occlusion, number_at) in enumerate(outlines, 1):

@@ -127,7 +127,7 @@ def give_draft(request: Request, task_id: int) -> Response:
                 "guide": found.project.guide,
             },
         }
-    answer = _compressed_json(request, values)
+    answer = compressed_json(request, values)
     if newest.revision and found.is_own and found.is_open:
         # A server that has restarted knows nothing of the drawing, which may be finished next.
         answer.background = BackgroundTask(_analyse_opened, site, found, newest.scene)
@@ -494,7 +494,7 @@ def _comment(comment: Comment) -> dict[str, Any]:
     }
 
 
-def _compressed_json(request: Request, value: Any) -> Response:
+def compressed_json(request: Request, value: Any) -> Response:
     """Return JSON, compressed if it is large; a header has its uncompressed length for progress bars."""
     body = msgspec.json.encode(value)
     headers = {"cache-control": "no-store", "x-uncompressed-length": str(len(body))}

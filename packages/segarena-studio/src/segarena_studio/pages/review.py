@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fastapi import APIRouter, Request
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 from starlette.background import BackgroundTask
 from starlette.responses import RedirectResponse, Response
@@ -33,7 +34,7 @@ from segarena_studio.annotation.review import (
 from segarena_studio.annotation.revision_diff import list_changes
 from segarena_studio.annotation.scene_document import Document
 from segarena_studio.annotation.time_tracking import read_region_times
-from segarena_studio.orm_models import Comment
+from segarena_studio.orm_models import Comment, Task
 from segarena_studio.pages.form_errors import FormError, rejected_in_form
 from segarena_studio.pages.rendering import studio_page
 
@@ -198,8 +199,22 @@ def _task_values(session: Session, found: TaskAccess) -> dict[str, Any]:
         "comments": comments,
         "decisions": [(one, one.person) for one in list_decisions(session, task)],
         "members": members,
+        "others": _count_other_drawings(session, found),
         "open_states": OPEN_STATES,
     }
+
+
+def _count_other_drawings(session: Session, found: TaskAccess) -> int:
+    """Return the number of other drawings of the picture; 0 for annotators, who may not see them."""
+    task = found.task
+    if not has_role(found.role, "reviewer") or not task.revision:
+        return 0
+    others = select(func.count(Task.id)).where(
+        Task.picture_id == task.picture_id,
+        Task.id != task.id,
+        Task.revision > 0,
+    )
+    return session.scalar(others) or 0
 
 
 def _regions(

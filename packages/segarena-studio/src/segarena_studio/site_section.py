@@ -9,6 +9,7 @@ from segarena_studio.annotation.waiting_tasks import find_returned_notice, find_
 from segarena_studio.human_user import personal_data as seats_data
 from segarena_studio.pages import (
     assistance,
+    comparison,
     editor_api,
     home,
     invitations,
@@ -35,6 +36,7 @@ _PAGES = (
     project_pictures,
     project_export,
     review,
+    comparison,
     scene_editor,
     editor_api,
     task_picker,

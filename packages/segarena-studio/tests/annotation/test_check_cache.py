@@ -1,5 +1,7 @@
 """Only what has changed is checked again, with the same results as checks of whole scenes."""
 
+import threading
+import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -126,3 +128,59 @@ def test_large_drawings_are_analysed_ahead_but_not_all_the_time():
     assert len(cache._analyses) == 1
     cache.analyse_ahead(1, large[1], PICTURE, 60.0)
     assert len(cache._analyses) == 2
+
+
+def test_a_long_analysis_continues_after_the_request_and_tells_its_progress(monkeypatch):
+    going, seen = threading.Event(), []
+    check = check_cache.check_document
+
+    def slow_check(*given, memory, **options):
+        seen.append(memory.progress)
+        assert going.wait(30)
+        return check(*given, memory=memory, **options)
+
+    monkeypatch.setattr(check_cache, "check_document", slow_check)
+    cache = CheckCache()
+    document = read_document(text_of(drawn(np.random.default_rng(5))))
+    assert cache.progress_of(1) is None
+    for _ in range(2):
+        assert cache.request_analysis(1, document, PICTURE, 0.05) is None
+    assert cache.progress_of(1) == ("areas", 11, 12, "regions")
+    going.set()
+    analysis = cache.request_analysis(1, document, PICTURE, 30)
+    assert analysis.result == check(document, PICTURE)
+    assert len(seen) == 1
+    assert cache.progress_of(1) is None
+    deadline = time.monotonic() + 30
+    while cache._requested and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not cache._requested
+
+
+def test_every_step_of_a_check_is_tracked(monkeypatch):
+    steps = []
+    track = check_cache.CheckMemory.track
+
+    def recorded(memory, step, items, unit="regions"):
+        steps.append((step, len(items), unit))
+        yield from track(memory, step, items, unit)
+
+    monkeypatch.setattr(check_cache.CheckMemory, "track", recorded)
+    CheckCache().analyse(1, read_document(text_of(drawn(np.random.default_rng(6)))), PICTURE)
+    regions = ("areas", "outlines", "hidden regions", "concavities")
+    assert [step for step in steps if step[2] == "regions"] == [
+        (step, 12, "regions") for step in regions
+    ]
+    pairs = {step: count for step, count, unit in steps if unit == "pairs"}
+    assert set(pairs) == {"duplicates", "borders"}
+    assert min(pairs.values()) > 0
+
+
+def test_an_error_of_an_analysis_reaches_the_requests_that_wait(monkeypatch):
+    def failing(*_, **__):
+        raise ValueError("no memory")
+
+    monkeypatch.setattr(check_cache, "check_document", failing)
+    document = read_document(text_of(drawn(np.random.default_rng(7))))
+    with pytest.raises(ValueError, match="no memory"):
+        CheckCache().request_analysis(1, document, PICTURE, 30)

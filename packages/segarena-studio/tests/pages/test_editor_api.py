@@ -15,7 +15,9 @@ from annotation_fixtures import (
 )
 from sqlalchemy import event
 
+from segarena_studio.annotation import check_cache
 from segarena_studio.annotation.drafts import MOST_BYTES
+from segarena_studio.pages import editor_api
 
 GOOD = scene(box(10, 10, 60, 60), box(50, 20, 110, 80))
 
@@ -231,3 +233,34 @@ def test_a_save_takes_a_bounded_number_of_statements(served, people, task):
     finally:
         event.remove(engine, "before_cursor_execute", note)
     assert len(counted) <= 11, counted
+
+
+def test_finishing_a_large_scene_tells_the_progress_of_its_checks(people, task, monkeypatch):
+    going = threading.Event()
+    check_document = check_cache.check_document
+
+    def slow_check(*given, **options):
+        assert going.wait(30)
+        return check_document(*given, **options)
+
+    monkeypatch.setattr(check_cache, "check_document", slow_check)
+    monkeypatch.setattr(editor_api, "_CHECK_WAIT_S", 0.05)
+    anna = people["Anna"]
+    # A drawing that no other test has, because the server remembers the checks of drawings.
+    anna.ask("PUT", f"{task}/draft", save_of(0, drawn=scene(box(11, 12, 61, 62))))
+    finish = {"base": 1, "is_complete": True, "is_ordered": True}
+    answer = anna.ask("POST", f"{task}/finalise", finish)
+    progress = {"step": "areas", "done": 0, "total": 1, "unit": "regions"}
+    assert (answer.status_code, answer.json()) == (
+        202,
+        {"is_checked": False, "progress": progress},
+    )
+    assert people["Rex"].ask("GET", f"{task}/checks").json()["progress"] == progress
+    assert people["Bert"].ask("GET", f"{task}/checks").status_code == 404
+    look = people["Rex"].client.get(f"/studio/tasks/{task}/look").text
+    assert f'data-checking="/studio/tasks/{task}/checks"' in look
+    going.set()
+    monkeypatch.setattr(editor_api, "_CHECK_WAIT_S", 30.0)
+    assert anna.ask("GET", f"{task}/checks").json() == {"is_checked": True}
+    assert anna.ask("POST", f"{task}/finalise", finish).json() == {"state": "finished"}
+    assert "data-checking" not in people["Rex"].client.get(f"/studio/tasks/{task}/look").text

@@ -101,9 +101,9 @@ def compare_pending(site: Site, project_id: int) -> None:
 
 def measure_pair(one: Scene, other: Scene) -> PairAgreement:
     """Measure the agreement between two scenes of a picture, both downscaled by the same factor."""
-    return measure_agreement(
-        [drawing_of_scene(_scale_down(scene)) for scene in (one, other)]
-    ).pairs[0]
+    return measure_agreement([drawing_of_scene(scale_down(scene)) for scene in (one, other)]).pairs[
+        0
+    ]
 
 
 def read_agreement(session: Session, project_id: int) -> tuple[ImageAgreement, ...]:
@@ -196,7 +196,8 @@ def _draft_to_scene(draft: Draft, picture: Picture) -> Scene:
     return document_to_scene(document, name=picture.name, shape=(picture.height, picture.width))
 
 
-def _scale_down(scene: Scene) -> Scene:
+def scale_down(scene: Scene) -> Scene:
+    """Return a scene at the size at which agreement is measured."""
     height, width = scene.shape
     # Never enlarge: that would add pixels but no detail.
     scale = min(1.0, LONGEST_PX / max(height, width))

@@ -6,6 +6,7 @@ import math
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 
@@ -13,7 +14,7 @@ import msgspec
 
 from segarena.errors import InvalidMask
 from segarena.systems.scenes.checks.quality import region_centre
-from segarena.systems.scenes.model.check_memory import CheckMemory
+from segarena.systems.scenes.model.check_memory import CheckMemory, CheckProgress
 from segarena.systems.scenes.model.rasters import Rasters, RegionRaster, rasterise
 from segarena_server.site import Site
 from segarena_studio.annotation.scene_checks import CheckResult, check_document
@@ -27,6 +28,8 @@ _LARGE_SCENE = 50
 _AHEAD_EVERY_S = 60.0
 _MOST_TASKS = 8
 """Number of tasks whose intermediate results are kept; each holds the masks of one scene."""
+_REQUESTED_AT_ONCE = 2
+"""Number of requested drawings that are analysed at the same time; the others wait."""
 
 
 class SceneAnalysis(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,6 +71,8 @@ class CheckCache:
         self._ahead = threading.Lock()
         self._analyses: OrderedDict[bytes, SceneAnalysis] = OrderedDict()
         self._tasks: OrderedDict[int, _TaskMemory] = OrderedDict()
+        self._requested: dict[bytes, Future[SceneAnalysis]] = {}
+        self._slots = threading.Semaphore(_REQUESTED_AT_ONCE)
 
     def analyse(
         self,
@@ -85,13 +90,56 @@ class CheckCache:
             found = self._find(key)
             if found is not None:
                 return found
-            analysis = _analyse(document, picture, task.memory)
-            task.memory.forget_unused()
+            try:
+                analysis = _analyse(document, picture, task.memory)
+            finally:
+                task.memory.forget_unused()
+                task.memory.progress = None
         with self._lock:
             self._analyses[key] = analysis
             while len(self._analyses) > _MOST_DRAWINGS:
                 self._analyses.popitem(last=False)
         return analysis
+
+    def request_analysis(
+        self,
+        task_id: int,
+        document: Document,
+        picture: Picture,
+        wait_s: float,
+    ) -> SceneAnalysis | None:
+        """Return the analysis of a drawing; None if it takes longer than `wait_s`.
+
+        It then continues in a thread of its own, and a later call with the same drawing returns the
+        result. `progress_of` returns how far it is.
+        """
+        key = _content_key(document, picture)
+        found = self._find(key)
+        if found is not None:
+            return found
+        with self._lock:
+            future = self._requested.get(key)
+            is_new = future is None
+            if future is None:
+                future = self._requested[key] = Future()
+        if is_new:
+            # A daemon: the analysis of a large scene must not delay the end of the server.
+            threading.Thread(
+                target=self._answer,
+                args=(key, future, task_id, document, picture),
+                name="scene-checks",
+                daemon=True,
+            ).start()
+        try:
+            return future.result(wait_s)
+        except TimeoutError:
+            return None
+
+    def progress_of(self, task_id: int) -> CheckProgress | None:
+        """Return how far the analysis of a task is; None if it waits for others."""
+        with self._lock:
+            task = self._tasks.get(task_id)
+            return task.memory.progress if task else None
 
     def analyse_ahead(
         self,
@@ -114,6 +162,24 @@ class CheckCache:
                 self.analyse(task_id, document, picture)
         finally:
             self._ahead.release()
+
+    def _answer(
+        self,
+        key: bytes,
+        future: Future[SceneAnalysis],
+        task_id: int,
+        document: Document,
+        picture: Picture,
+    ) -> None:
+        try:
+            with self._slots:
+                future.set_result(self.analyse(task_id, document, picture))
+        except Exception as error:
+            # The requests that wait for the result raise it.
+            future.set_exception(error)
+        finally:
+            with self._lock:
+                del self._requested[key]
 
     def _find(self, key: bytes) -> SceneAnalysis | None:
         with self._lock:

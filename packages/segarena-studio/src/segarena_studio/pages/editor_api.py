@@ -55,6 +55,8 @@ _NEIGHBOURS = 3
 _PRIVATE_DAY = "private, max-age=86400"
 _COMPRESSED_FROM = 16 * 1024
 """Minimum size in bytes for a drawing to be compressed; it shrinks to two fifths."""
+_CHECK_WAIT_S = 1.0
+"""Longest time that a request waits for checks; pages then ask again, and show progress meanwhile."""
 
 
 class FinishMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -125,7 +127,7 @@ def give_draft(request: Request, task_id: int) -> Response:
                 "guide": found.project.guide,
             },
         }
-    answer = _compressed_json(request, values)
+    answer = compressed_json(request, values)
     if newest.revision and found.is_own and found.is_open:
         # A server that has restarted knows nothing of the drawing, which may be finished next.
         answer.background = BackgroundTask(_analyse_opened, site, found, newest.scene)
@@ -221,7 +223,11 @@ def _check(
 @router.post("/studio/tasks/{task_id:int}/finalise")
 @require_role("participant")
 async def finalise(request: Request, task_id: int) -> Response:
-    """Finish a task, if its scene passes the checks and both boxes are ticked."""
+    """Finish a task, if its scene passes the checks and both boxes are ticked.
+
+    While the checks take longer than a second, the response is 202 with their progress: the page asks
+    again until it gets another one.
+    """
     message = await read_page_json(request, FinishMessage)
     return await run_in_threadpool(_finalise, request, task_id, message)
 
@@ -244,6 +250,8 @@ def _finalise(
     # The cache has the results of all regions that have not changed since the last check.
     cache = check_cache_of(site)
     result = _check_finish(message, drawn[0] if drawn else None, found, cache)
+    if result is None:
+        return _checking(cache, task_id)
     if result.faults:
         reason = f"not finished yet: {result.faults[0].message}"
         return _json({"error": "faults", "message": reason, **msgspec.structs.asdict(result)}, 422)
@@ -253,6 +261,29 @@ def _finalise(
             return _conflict(read_newest_draft(session, found.task))
         finish_task(session, found, site.now())
     return _json({"state": found.task.state})
+
+
+@router.get("/studio/tasks/{task_id:int}/checks")
+@require_role("participant")
+def watch_checks(request: Request, task_id: int) -> Response:
+    """Respond with 200 once the newest drawing of a task has been checked, and until then with 202 and progress."""
+    site = site_of(request)
+    with site.database.reading() as session:
+        found = find_task(session, task_id, visitor_of(request).person_id)
+        drawn = read_revision(session, found.task)
+    cache = check_cache_of(site)
+    if drawn is None:
+        return _json({"is_checked": True})
+    analysis = cache.request_analysis(task_id, drawn[0], found.picture, _CHECK_WAIT_S)
+    return _json({"is_checked": True}) if analysis else _checking(cache, task_id)
+
+
+def _checking(cache: CheckCache, task_id: int) -> Response:
+    progress = cache.progress_of(task_id)
+    return _json(
+        {"is_checked": False, "progress": progress._asdict() if progress else None},
+        202,
+    )
 
 
 @router.post("/studio/tasks/{task_id:int}/reopen")
@@ -405,15 +436,18 @@ def _check_finish(
     document: Document | None,
     found: TaskAccess,
     cache: CheckCache,
-) -> CheckResult:
-    """Check a scene before it is finished; boxes that are not ticked are errors, too."""
+) -> CheckResult | None:
+    """Return the check of a scene, including unticked boxes; None while it is under way."""
     if document is None:
         return CheckResult(
             faults=(
                 Finding(kind="empty", message="expected regions, found none; annotate the image"),
             )
         )
-    result = cache.analyse(found.task.id, document, found.picture).result
+    analysis = cache.request_analysis(found.task.id, document, found.picture, _CHECK_WAIT_S)
+    if analysis is None:
+        return None
+    result = analysis.result
     boxes = [
         (message.is_complete, "complete", "confirm that everything in the picture is segmented"),
         (message.is_ordered, "ordered", "confirm that the depth order is right"),
@@ -460,7 +494,7 @@ def _comment(comment: Comment) -> dict[str, Any]:
     }
 
 
-def _compressed_json(request: Request, value: Any) -> Response:
+def compressed_json(request: Request, value: Any) -> Response:
     """Return JSON, compressed if it is large; a header has its uncompressed length for progress bars."""
     body = msgspec.json.encode(value)
     headers = {"cache-control": "no-store", "x-uncompressed-length": str(len(body))}

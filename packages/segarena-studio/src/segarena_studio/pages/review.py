@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fastapi import APIRouter, Request
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 from starlette.background import BackgroundTask
 from starlette.responses import RedirectResponse, Response
@@ -33,12 +34,14 @@ from segarena_studio.annotation.review import (
 from segarena_studio.annotation.revision_diff import list_changes
 from segarena_studio.annotation.scene_document import Document
 from segarena_studio.annotation.time_tracking import read_region_times
-from segarena_studio.orm_models import Comment
+from segarena_studio.orm_models import Comment, Task
 from segarena_studio.pages.form_errors import FormError, rejected_in_form
 from segarena_studio.pages.rendering import studio_page
 
 router = APIRouter(include_in_schema=False)
 _COLOURS = 7
+_CHECK_WAIT_S = 0.5
+"""Longest time that the page waits for the checks; later it shows their progress."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,9 +106,15 @@ def review_page(
     analysis: SceneAnalysis | None = None
     if document:
         # Analysed when the task was finished, if this process has served since.
-        analysis = check_cache_of(site).analyse(task_id, document, found.picture)
-    values["regions"] = _regions(document, found, analysis) if document and analysis else []
+        analysis = check_cache_of(site).request_analysis(
+            task_id,
+            document,
+            found.picture,
+            _CHECK_WAIT_S,
+        )
+    values["regions"] = _regions(document, found, analysis) if document else []
     values["looked"] = analysis.result if analysis else None
+    values["is_checking"] = document is not None and analysis is None
     return studio_page(
         request,
         "review.html",
@@ -190,22 +199,38 @@ def _task_values(session: Session, found: TaskAccess) -> dict[str, Any]:
         "comments": comments,
         "decisions": [(one, one.person) for one in list_decisions(session, task)],
         "members": members,
+        "others": _count_other_drawings(session, found),
         "open_states": OPEN_STATES,
     }
+
+
+def _count_other_drawings(session: Session, found: TaskAccess) -> int:
+    """Return the number of other drawings of the picture; 0 for annotators, who may not see them."""
+    task = found.task
+    if not has_role(found.role, "reviewer") or not task.revision:
+        return 0
+    others = select(func.count(Task.id)).where(
+        Task.picture_id == task.picture_id,
+        Task.id != task.id,
+        Task.revision > 0,
+    )
+    return session.scalar(others) or 0
 
 
 def _regions(
     document: Document,
     found: TaskAccess,
-    analysis: SceneAnalysis,
+    analysis: SceneAnalysis | None,
 ) -> list[RegionOutline]:
+    """Return the regions of the newest revision; their hidden shares are unknown while it is analysed."""
+    unknown = [None] * len(document.regions)
     spent = read_region_times(found.task.spent)
     views: list[RegionOutline] = []
     outlines = zip(
         document.regions,
         _paths(document),
-        analysis.occlusions,
-        analysis.numbers_at,
+        analysis.occlusions if analysis else unknown,
+        analysis.numbers_at if analysis else unknown,
         strict=True,
     )
     for order, (region, path, occlusion, number_at) in enumerate(outlines, 1):

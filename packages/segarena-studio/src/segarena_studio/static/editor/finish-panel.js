@@ -1,6 +1,8 @@
 // The live list of problems in a scene, and the dialog that finishes it, with its two questions.
 
 import { nameOf } from "./actions.js";
+import { askUntilChecked, progressText } from "./check-progress.js";
+import { showProgress } from "./picture-loading.js";
 import { check } from "./scene-checks.js";
 
 /** @typedef {import("./editor.js").Editor} Editor */
@@ -8,8 +10,6 @@ import { check } from "./scene-checks.js";
 
 const LOOK_AFTER_MS = 800;
 const SHOWN = 40;
-/** The first check of 2,000 regions takes a server some ten seconds, or more if it is busy. */
-const CHECK_LIMIT_MS = 120_000;
 /**
  * Short labels for problems whose messages are longer.
  * @type {Record<string, string>}
@@ -119,12 +119,35 @@ export class Finishing {
     const button = /** @type {HTMLButtonElement} */ (this.form.querySelector("button"));
     button.disabled = true;
     button.textContent = "Checking …";
-    const answer = await this.talk.ask("POST", `/studio/tasks/${this.task}/finalise`, body, { limit_ms: CHECK_LIMIT_MS });
+    const answer = await askUntilChecked(
+      () => this.talk.ask("POST", `/studio/tasks/${this.task}/finalise`, body),
+      (progress) => this.showProgress(progress),
+      () => this.dialog.open,
+    );
     button.disabled = false;
     button.textContent = "Finish";
+    if (!this.dialog.open) return;
     if (answer.outcome === "done") return location.reload();
     if (answer.body.faults) return this.show(answer.body.faults.map((/** @type {Fault} */ fault) => ({ ...fault, isError: true })));
     this.say(answer.message || "This did not work; try again.");
+  }
+
+  /** @param {import("./check-progress.js").CheckProgress | null} progress */
+  showProgress(progress) {
+    let text = this.place.querySelector("[data-progress]");
+    if (!text) {
+      text = Object.assign(document.createElement("span"), { id: "check-progress" });
+      text.setAttribute("data-progress", "");
+      text.setAttribute("role", "status");
+      const bar = document.createElement("progress");
+      bar.setAttribute("aria-labelledby", "check-progress");
+      const line = Object.assign(document.createElement("p"), { className: "checking" });
+      line.append(text, bar);
+      this.place.replaceChildren(line);
+    }
+    text.textContent = progressText(progress);
+    const bar = /** @type {HTMLProgressElement} */ (this.place.querySelector("progress"));
+    showProgress(bar, progress?.done ?? 0, progress?.total ?? 0);
   }
 
   /** @param {string} text */

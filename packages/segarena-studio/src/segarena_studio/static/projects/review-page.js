@@ -1,6 +1,7 @@
 // The review page: a scene, highlighting of its regions, and comments at positions in the picture.
 
 import { Talk } from "../common/api.js";
+import { askUntilChecked, progressText } from "../editor/check-progress.js";
 
 const board = /** @type {SVGSVGElement} */ (document.querySelector("[data-scene]"));
 const form = /** @type {HTMLFormElement | null} */ (document.querySelector("form[data-comment]"));
@@ -131,3 +132,29 @@ for (const button of /** @type {NodeListOf<HTMLButtonElement>} */ (document.quer
     void tell(`${form?.dataset.place}/${button.dataset.settle}/done`, {is_done: button.dataset.done === "yes"});
   });
 }
+
+const checking = /** @type {HTMLElement | null} */ (document.querySelector("[data-checking]"));
+
+/**
+ * Show the progress of the checks, and their results once there are any.
+ * @param {HTMLElement} place
+ */
+async function watchChecks(place) {
+  const said = /** @type {HTMLElement} */ (place.querySelector("span"));
+  const bar = /** @type {HTMLProgressElement} */ (place.querySelector("progress"));
+  const answer = await askUntilChecked(
+    () => talk.ask("GET", place.dataset.checking ?? ""),
+    (progress) => {
+      said.textContent = progressText(progress);
+      if (progress) bar.value = progress.done / progress.total;
+    },
+    () => true,
+  );
+  bar.hidden = true;
+  // Whoever has begun to write reloads the page later.
+  const hasText = [...document.querySelectorAll("textarea")].some((field) => field.value !== field.defaultValue);
+  if (answer.outcome === "done" && !hasText) return location.reload();
+  said.textContent = answer.outcome === "done" ? "The drawing has been checked. Reload the page to see the problems." : answer.message;
+}
+
+if (checking) void watchChecks(checking);

@@ -86,7 +86,7 @@ def check_scene(
     if not scene.regions:
         return [scene.defect("empty", "expected regions, found none; annotate the image")]
     found: list[Defect] = []
-    for depth, region in enumerate(scene.regions):
+    for depth, region in enumerate(memory.track("outlines", scene.regions)):
         # The defects name the region and its image.
         key = ("region", outlines.keys[depth], region.id, region.name, scene.image.id, scene.shape)
         found += memory.recall(key, partial(_list_region_defects, scene, region, limits))
@@ -98,7 +98,7 @@ def check_scene(
     for region, raster in zip(scene.regions, rasters.regions, strict=True):
         found += _extent_defects(scene, region, raster, limits)
     if scene.has_depth:
-        found += _hidden_regions(scene, rasters, limits, outlines)
+        found += _hidden_regions(scene, rasters, limits, outlines, memory)
     found += _duplicates(scene, rasters, limits, outlines, memory)
     if scene.has_depth:
         found += _modal_regions(scene, rasters, limits, outlines, memory)
@@ -291,9 +291,11 @@ def _hidden_regions(
     rasters: Rasters,
     limits: QualityLimits,
     outlines: _Outlines,
+    memory: CheckMemory,
 ) -> Iterator[Defect]:
     """Yield defects for regions inside a region in front of them, and for almost invisible regions."""
-    for depth, (region, raster) in enumerate(zip(scene.regions, rasters.regions, strict=True)):
+    tracked = memory.track("hidden regions", scene.regions)
+    for depth, (region, raster) in enumerate(zip(tracked, rasters.regions, strict=True)):
         area_px = raster.area_px
         if not area_px:
             continue
@@ -352,7 +354,8 @@ def _duplicates(
 ) -> Iterator[Defect]:
     extents = [raster.amodal for raster in rasters.regions]
     areas = [raster.area_px for raster in rasters.regions]
-    for one, other in overlapping_windows(extents, extents).tolist():
+    pairs = overlapping_windows(extents, extents).tolist()
+    for one, other in memory.track("duplicates", pairs, "pairs"):
         # The smaller area bounds the IoU, so most pairs need no comparison of pixels.
         smaller, larger = sorted((areas[one], areas[other]))
         if other <= one or smaller <= limits.duplicate_iou * larger:
@@ -381,7 +384,8 @@ def _modal_regions(
     without overlapping the region.
     """
     extents = [raster.amodal for raster in rasters.regions]
-    for depth, (region, raster) in enumerate(zip(scene.regions, rasters.regions, strict=True)):
+    tracked = memory.track("concavities", scene.regions)
+    for depth, (region, raster) in enumerate(zip(tracked, rasters.regions, strict=True)):
         rings = outlines.polygons[depth]
         # The front region hides nothing, and a region of several parts has hollows between them.
         if len(rings) != 1 or depth == 0:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,21 @@ from segarena.systems.scenes.model.reductions import plain_name
 
 SAME_IOU = 0.5
 """Minimum IoU of two regions that count as the same region."""
+
+
+class OrderComparison(NamedTuple):
+    """Depth order of two regions that overlap in both drawings.
+
+    Attributes:
+        first, second: indices in the list of matched regions.
+        is_first_in_front: whether the first region is in front in the first drawing.
+        is_same: whether the order is the same in the second drawing.
+    """
+
+    first: int
+    second: int
+    is_first_in_front: bool
+    is_same: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,19 +187,34 @@ def order_agreement(
 
     Both counts are 0 if one of the drawings has no depth order.
     """
+    compared = compare_orders(one, other, same)
+    agree = sum(pair.is_same for pair in compared)
+    return agree, len(compared)
+
+
+def compare_orders(
+    one: Drawing,
+    other: Drawing,
+    same: Sequence[tuple[int, int]],
+) -> list[OrderComparison]:
+    """Compare the depth order of each two matched regions that overlap in both drawings.
+
+    The list is empty if one of the drawings has no depth order.
+    """
     if one.rasters is None or other.rasters is None or not (one.has_depth and other.has_depth):
-        return 0, 0
-    first = occlusion_graph(one.rasters.overlap_px())
-    second = occlusion_graph(other.rasters.overlap_px())
-    agree = 0
-    total = 0
-    for (a, b), (c, d) in combinations(same, 2):
-        overlaps_in_first = first[a, c] or first[c, a]
-        overlaps_in_second = second[b, d] or second[d, b]
-        if overlaps_in_first and overlaps_in_second:
-            total += 1
-            agree += bool(first[a, c]) == bool(second[b, d])
-    return agree, total
+        return []
+    front_in_one = occlusion_graph(one.rasters.overlap_px())
+    front_in_other = occlusion_graph(other.rasters.overlap_px())
+    compared: list[OrderComparison] = []
+    for (first, (a, b)), (second, (c, d)) in combinations(enumerate(same), 2):
+        overlaps_in_one = front_in_one[a, c] or front_in_one[c, a]
+        overlaps_in_other = front_in_other[b, d] or front_in_other[d, b]
+        if not overlaps_in_one or not overlaps_in_other:
+            continue
+        is_first_in_front = bool(front_in_one[a, c])
+        is_same = is_first_in_front == bool(front_in_other[b, d])
+        compared.append(OrderComparison(first, second, is_first_in_front, is_same))
+    return compared
 
 
 def name_agreement(

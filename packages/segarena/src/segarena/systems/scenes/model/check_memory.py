@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from hashlib import blake2b
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from segarena.systems.scenes.model.polygons import Points
 
 Value = TypeVar("Value")
+
+
+class CheckProgress(NamedTuple):
+    """How far a check is in its current step.
+
+    Attributes:
+        step: "areas", "outlines", "hidden regions", "duplicates", "concavities" or "borders".
+        done: number of regions or pairs that are finished.
+        total: number of them in this step.
+        unit: "regions" or "pairs".
+    """
+
+    step: str
+    done: int
+    total: int
+    unit: str
 
 
 class CheckMemory:
@@ -17,7 +33,7 @@ class CheckMemory:
     Keys contain everything that a result depends on, so a result is never stale: an edited region
     has a different outline and thus different keys, and so do its pairs with its neighbours.
     Results that a check does not use are forgotten at its end, so the memory never holds more than
-    one scene. Not thread-safe.
+    one scene. Not thread-safe, except that other threads may read `progress`.
     """
 
     def __init__(self) -> None:
@@ -25,6 +41,8 @@ class CheckMemory:
         self._used: dict[Hashable, Any] = {}
         self.computed = 0
         """Number of results that the checks had to compute."""
+        self.progress: CheckProgress | None = None
+        """Progress of the check under way; None before the first one."""
 
     def recall(
         self,
@@ -41,6 +59,17 @@ class CheckMemory:
             self.computed += 1
         self._used[key] = value
         return cast("Value", value)
+
+    def track(
+        self,
+        step: str,
+        items: Sequence[Value],
+        unit: str = "regions",
+    ) -> Iterator[Value]:
+        """Yield the items of a step of the check, and update `progress`."""
+        for done, item in enumerate(items):
+            self.progress = CheckProgress(step, done, len(items), unit)
+            yield item
 
     def forget_unused(self) -> None:
         """Forget the results that no check has used since the last call."""

@@ -62,7 +62,7 @@ def double_borders(
             edges_of[region.id] = unshared
             keys[region.id] = outline_key(*unshared)
             boxes[region.id] = _bounding_box(unshared, near_px)
-    for one, other in _near_regions(boxes):
+    for one, other in memory.track("borders", list(_near_regions(boxes)), "pairs"):
         run = memory.recall(
             ("parallel", keys[one], keys[other], near_px),
             partial(_longest_run, edges_of[one], edges_of[other], near_px),

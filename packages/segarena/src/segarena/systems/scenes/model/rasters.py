@@ -175,7 +175,7 @@ def _extents(scene: Scene, memory: CheckMemory) -> list[Patch]:
     """Return the full extent of each region; after each one, check that all masks fit in memory."""
     extents: list[Patch] = []
     total_px = 0
-    for region in scene.regions:
+    for region in memory.track("areas", scene.regions):
         fill = partial(amodal_patch, scene, region)
         if region.rings:
             key = outline_key(*scene.polygons(region))

@@ -14,7 +14,7 @@ EXTRAS := -e 'packages/segarena[client,figures,models,radiology,ray]' -e 'packag
 TOOLS := packages/segarena/pyproject.toml:test
 STAMP := $(VENV)/.installed
 
-.PHONY: browser demo test install lint types contract tests core-tests docs bench clean help stress test-long \
+.PHONY: browser coverage demo test install lint types contract tests core-tests docs bench clean help stress test-long \
 	test-floors wheels
 
 help:      ## show this list
@@ -50,8 +50,8 @@ contract: $(VENV)/.developed      ## lower folders never import higher ones
 # Each process begins with its part of the tests, in order, so that what the tests of a file share is made once; who is
 # done first takes over from the others. There are three on two cores, because tests of servers and browsers wait for a
 # third of their time. Bytecode is kept, or every process that a test starts would compile the package anew.
-# Coverage is of lines, by instructions that are taken out as soon as they have run: tracing doubles the time of the suite.
-# The table of coverage lies in build/, so that the last lines printed name what failed.
+# Coverage is counted by `make coverage` alone: on Python 3.11 each of the processes instruments all modules anew, which takes
+# it 16 s of processor time. The table lies in build/, so that the last lines printed name what failed.
 # Each has one thread: those of several processes on two cores would wait for each other.
 # The files of tests that failed are run once more, in one process: among several processes a server or a browser may have
 # waited too long for a busy machine. The first list of failures stays in the output, and what fails twice fails.
@@ -62,23 +62,26 @@ FAILED_FILES = import json, sys; print(*sorted({name.split("::")[0] for name in 
 define run_tests
 	mkdir -p build
 	rm -rf build/cache-$(2)
-	$(1) -m slipcover --immediate --out build/coverage-$(2).txt -m pytest -o cache_dir=$(CURDIR)/build/cache-$(2) \
+	$(1) $(if $(COVERAGE),-m slipcover --out build/coverage-$(2).txt) -m pytest -o cache_dir=$(CURDIR)/build/cache-$(2) \
 		-n $(PROCESSES) --dist worksteal $(3) \
 	|| { test $$? = 1 && files=$$($(1) -c '$(FAILED_FILES)' build/cache-$(2)/v/cache/lastfailed) \
 		&& test -n "$$files" && $(1) -m pytest $$files; }
-	@tail -n 1 build/coverage-$(2).txt
+	$(if $(COVERAGE),@tail -n 1 build/coverage-$(2).txt)
 endef
 tests core-tests: export PYTHONDONTWRITEBYTECODE =
 tests core-tests: export OMP_NUM_THREADS = 1
 tests core-tests: export OPENBLAS_NUM_THREADS = 1
 tests core-tests: export POLARS_MAX_THREADS = 1
-tests: $(VENV)/.developed browser      ## tests of the companion packages and of the repository, with coverage
+tests: $(VENV)/.developed browser      ## tests of the companion packages and of the repository
 	$(call run_tests,$(BIN)/python,companions,packages/segarena-people/tests packages/segarena-server/tests \
 	packages/segarena-studio/tests tests)
 
 # The core is tested where no companion package is installed: what it needs, it has to bring.
 core-tests: $(CORE)/.developed browser      ## tests of the core, in an environment with nothing but the core
 	$(call run_tests,$(CORE)/bin/python,core,packages/segarena/tests)
+
+coverage:      ## the same tests, and the lines that they run: tables in build/
+	$(MAKE) --no-print-directory core-tests tests COVERAGE=1
 
 # Pages are tested in a real browser. Where none can be had, these tests are skipped, and say so.
 browser:      ## install Debian's Chromium for the tests of pages, where there is no such browser

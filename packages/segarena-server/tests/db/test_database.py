@@ -227,14 +227,14 @@ def test_a_server_that_ends_while_it_is_greeted_leaves_no_socket_open(kind, tmp_
     database = Database(address)
 
     def end_each():
-        for _ in range(50):
+        for _ in range(10):
             server.accept()[0].close()
 
     ending = threading.Thread(target=end_each, daemon=True)
     ending.start()
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always", ResourceWarning)
-        for _ in range(50):
+        for _ in range(10):
             with pytest.raises(DatabaseAway), database.reading() as session:
                 session.execute(text("SELECT 1"))
         ending.join()

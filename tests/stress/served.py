@@ -110,9 +110,12 @@ class Server:
         self.process.wait()
 
     def stop(self) -> None:
-        """Ask the server to stop."""
+        """Ask the server to stop, once it answers: an earlier signal would find no handler, and kill it."""
+        with suppress(TimeoutError):
+            self.wait()
         for pid in children(self.process.pid) if self.around else (self.process.pid,):
-            os.kill(pid, signal.SIGTERM)
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
         try:
             self.process.wait(60)
         except subprocess.TimeoutExpired:

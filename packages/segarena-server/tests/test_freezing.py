@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
+from at_work import send_turn
 
 from segarena.dialogue import Prediction
 from segarena.protocol.replies import unpack_reply
@@ -63,9 +64,8 @@ class Event:
 
 def turn(api, run, number, answers=(), opens=()):
     body = pack_turn(TurnMessage(id=str(uuid.uuid4()), open=list(opens), answers=list(answers)))
-    return api.post(
-        f"/runs/{run['id']}/samples/{run['places'][0]['key']}/turns/{number}", content=body
-    )
+    path = f"/runs/{run['id']}/samples/{run['places'][0]['key']}/turns/{number}"
+    return send_turn(api, path, body)
 
 
 def open_all(api, run):

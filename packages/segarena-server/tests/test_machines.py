@@ -4,6 +4,7 @@ import time
 import uuid
 
 import pytest
+from at_work import send_turn
 
 from segarena.engine.store import RunFolder
 from segarena.errors import StoreError, StoreUnavailable
@@ -60,9 +61,9 @@ def test_what_one_machine_evaluates_the_other_serves(machines, api):
         body = pack_turn(
             TurnMessage(id=str(uuid.uuid4()), open=list(range(len(place["dialogues"]))))
         )
-        assert api.post(f"{path}/turns/0", content=body).status_code == 200
+        assert send_turn(api, f"{path}/turns/0", body).status_code == 200
         gone = pack_turn(TurnMessage(id=str(uuid.uuid4()), failed="nothing to say"))
-        assert api.post(f"{path}/turns/1", content=gone).status_code == 200
+        assert send_turn(api, f"{path}/turns/1", gone).status_code == 200
     deadline = time.monotonic() + 60
     while (told := api.get(f"/runs/{run['id']}").json())["state"] != "over":
         assert time.monotonic() < deadline, told

@@ -14,6 +14,7 @@ from dataclasses import replace
 import httpx2
 import numpy as np
 import pytest
+from at_work import send_turn
 
 from segarena.dialogue import Prediction
 from segarena.protocol.replies import unpack_reply
@@ -163,7 +164,7 @@ def test_an_outage_of_an_hour_costs_the_waiting_answer_nothing(challenge):
         run = api.post("/challenges/down/phases/test/runs", json=about).json()
         path = f"/runs/{run['id']}/samples/{run['places'][0]['key']}"
         body = pack_turn(TurnMessage(id="turn-0000", open=[0]))
-        assert api.post(f"{path}/turns/0", content=body).status_code == 200
+        assert send_turn(api, f"{path}/turns/0", body).status_code == 200
         wait_until_stored(site, run["id"])
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
@@ -175,7 +176,7 @@ def test_an_outage_of_an_hour_costs_the_waiting_answer_nothing(challenge):
         shape = tuple(read_shape(api.get(path).content))
         answer = DialogueAnswer(dialogue=0, prediction=Prediction(np.zeros(shape, bool)))
         body = pack_turn(TurnMessage(id="turn-0001", answers=[answer]))
-        reply = api.post(f"{path}/turns/1", content=body)
+        reply = send_turn(api, f"{path}/turns/1", body)
         assert reply.status_code == 200, reply.text
     with site.database.reading() as session:
         turn = session.get_one(Turn, (run["id"], 0, 1))

@@ -6,6 +6,7 @@ import uuid
 
 import numpy as np
 import pytest
+from at_work import send_turn
 
 from segarena.dialogue import Prediction
 from segarena.protocol.replies import unpack_reply
@@ -48,7 +49,7 @@ class Dialogue:
 
     def send(self, **told):
         body = pack_turn(TurnMessage(id=f"turn-{self.number:04}", **told))
-        answer = self.api.post(f"{self.path}/turns/{self.number}", content=body)
+        answer = send_turn(self.api, f"{self.path}/turns/{self.number}", body)
         assert answer.status_code == 200, answer.text
         self._wait_until_noted()
         self.number += 1

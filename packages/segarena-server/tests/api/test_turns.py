@@ -11,6 +11,7 @@ import uuid
 import msgspec
 import numpy as np
 import pytest
+from at_work import send_turn
 from sqlalchemy import select
 
 from segarena.dialogue import Prediction
@@ -65,9 +66,7 @@ def turn_of(answers=(), opens=()):
 
 def send(api, run, number, body, place=0, **headers):
     key = run["places"][place]["key"]
-    return api.post(
-        f"/runs/{run['id']}/samples/{key}/turns/{number}", content=body, headers=headers
-    )
+    return send_turn(api, f"/runs/{run['id']}/samples/{key}/turns/{number}", body, **headers)
 
 
 def sample_of(api, run, place=0):

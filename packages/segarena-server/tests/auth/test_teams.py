@@ -196,7 +196,15 @@ def test_runs_stay_with_the_team_and_open_to_who_began_them(event):
             own_run(session, run, caro)
 
 
-@pytest.mark.parametrize("seed", range(4))
+# The database has little part in it, and PostgreSQL takes twice as long.
+SEEDS = [
+    *(("sqlite", seed) for seed in range(4)),
+    ("postgresql", 0),
+    *(pytest.param("postgresql", seed, marks=pytest.mark.long) for seed in range(1, 4)),
+]
+
+
+@pytest.mark.parametrize(("database", "seed"), SEEDS, indirect=["database"])
 def test_joining_and_leaving_teams_gives_nobody_a_second_dialogue(event, seed):
     """One account moves between teams of others who begin no runs, and begins runs in each."""
     rng = random.Random(seed)

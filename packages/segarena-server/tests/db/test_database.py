@@ -1,8 +1,10 @@
 """Guarantees of the database: whole transactions, foreign keys, durable commits, and a known schema."""
 
 import gc
+import os
 import socket
 import sqlite3
+import stat
 import threading
 import time
 import warnings
@@ -225,14 +227,14 @@ def test_a_server_that_ends_while_it_is_greeted_leaves_no_socket_open(kind, tmp_
     database = Database(address)
 
     def end_each():
-        for _ in range(50):
+        for _ in range(10):
             server.accept()[0].close()
 
     ending = threading.Thread(target=end_each, daemon=True)
     ending.start()
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always", ResourceWarning)
-        for _ in range(50):
+        for _ in range(10):
             with pytest.raises(DatabaseAway), database.reading() as session:
                 session.execute(text("SELECT 1"))
         ending.join()
@@ -240,6 +242,20 @@ def test_a_server_that_ends_while_it_is_greeted_leaves_no_socket_open(kind, tmp_
         database.close()
         gc.collect()
     assert [str(one.message) for one in found] == []
+
+
+def test_a_connection_that_is_closed_leaves_no_socket_open(postgres):
+    database = Database(postgres.new_database())
+    connection = database.engine.raw_connection().driver_connection
+    # Since Python 3.12 something refers to the file, and with it to the socket, until garbage is collected.
+    file = connection._sock
+    descriptor = connection._usock.fileno()
+    assert stat.S_ISSOCK(os.fstat(descriptor).st_mode)
+    connection.close()
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(descriptor)
+    del file
+    database.close()
 
 
 @pytest.mark.parametrize("kind", ["unix", "tcp"])

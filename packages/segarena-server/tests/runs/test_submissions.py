@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pytest
+from at_work import send_turn
 from PIL import Image
 from sqlalchemy import select
 
@@ -170,7 +171,7 @@ def test_masks_are_judged_as_one_round(api, working):
     run = begin(api)
     key = run["places"][0]["key"]
     turn = pack_turn(TurnMessage(id=str(uuid.uuid4()), open=[0]))
-    first = api.post(f"/runs/{run['id']}/samples/{key}/turns/0", content=turn)
+    first = send_turn(api, f"/runs/{run['id']}/samples/{key}/turns/0", turn)
     assert len(unpack_reply(first.content, shapes_of(api, run)[key]).dialogues[0].rounds[0]) == 1
     judged(api, waited(api, send(api, "masks", "masks", zipped(masks_for(api, run)), run["id"])))
     folder = RunFolder.open(working.site.folder.runs / run["id"])

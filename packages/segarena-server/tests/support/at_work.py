@@ -1,6 +1,7 @@
 """A running server in a thread of this process, and its visitors."""
 
 import threading
+import time
 
 import httpx2
 
@@ -38,7 +39,7 @@ class Served:
 
     def client(self, **options):
         """Return a client without credentials."""
-        made = httpx2.Client(base_url=self.address, timeout=30, trust_env=False, **options)
+        made = httpx2.Client(base_url=self.address, timeout=60, trust_env=False, **options)
         self._clients.append(made)
         return made
 
@@ -91,6 +92,19 @@ class Served:
         self.serving.stop()
         self._thread.join(20)
         self.site.database.close()
+
+
+def send_turn(api, path, body, **headers):
+    """Send a turn and return the response with its reply.
+
+    Like a participant's client, ask again as long as the server answers that the turn is being evaluated, which a busy
+    machine may take longer for than a request may wait.
+    """
+    answer = api.post(path, content=body, headers=headers)
+    deadline = time.monotonic() + 120
+    while answer.status_code == 202 and time.monotonic() < deadline:
+        answer = api.get(path)
+    return answer
 
 
 class Here:

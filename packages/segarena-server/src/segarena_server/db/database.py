@@ -243,16 +243,25 @@ def _connect_postgresql(
     try:
         return dialect.loaded_dbapi.Connection(*arguments, **remaining, sock=connection)
     except BaseException:
-        # `close` would leave the descriptor open as long as pg8000's file object refers to the
-        # socket, which since Python 3.12 may be until garbage collection.
-        descriptor = connection.detach()
-        if descriptor != -1:
-            socket.close(descriptor)
+        connection.close()
         raise
 
 
+class _DirectSocket(socket.socket):
+    """A socket whose descriptor is closed by `close`, and not only when nothing refers to its file objects any more.
+
+    pg8000 never closes its file object. Since Python 3.12 that lives until garbage collection after an error.
+    """
+
+    def close(self) -> None:
+        """Close the descriptor; do nothing if it is closed."""
+        descriptor = self.detach()
+        if descriptor != -1:
+            socket.close(descriptor)
+
+
 def _open_unix_socket(path: str) -> socket.socket:
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection = _DirectSocket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         connection.connect(path)
     except OSError:
@@ -263,7 +272,7 @@ def _open_unix_socket(path: str) -> socket.socket:
 
 def _open_tcp_socket(options: dict[str, Any]) -> socket.socket:
     address = (options.get("host", "localhost"), options.get("port", _POSTGRESQL_PORT))
-    connection = socket.create_connection(address)
+    connection = _DirectSocket(fileno=socket.create_connection(address).detach())
     # A server that vanished would otherwise never be noticed.
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     return connection

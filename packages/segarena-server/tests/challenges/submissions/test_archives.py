@@ -74,14 +74,22 @@ def test_a_list_of_files_that_would_fill_the_memory_is_not_read(zipped, tmp_path
         unpack_submission(path, tmp_path / "to", most_bytes=1000, most_files=20_000)
 
 
-def test_a_hundred_thousand_empty_files_are_refused_before_they_are_read(tmp_path):
-    path = tmp_path / "a.zip"
+@pytest.fixture(scope="module")
+def hundred_thousand(tmp_path_factory):
+    """A zip of 100 000 empty files."""
+    path = tmp_path_factory.mktemp("many") / "a.zip"
     with zipfile.ZipFile(path, "w") as archive:
         for number in range(100_000):
-            archive.writestr(str(number), "")
+            archive.writestr(zipfile.ZipInfo(f"{number % 7}/{number}"), b"")
+    return path
+
+
+def test_a_hundred_thousand_empty_files_are_refused_before_they_are_read(
+    hundred_thousand, tmp_path
+):
     started = time.process_time()
     with pytest.raises(InvalidInput, match=r"at most 20,000 files in the zip, got 100,000"):
-        unpack_submission(path, tmp_path / "to", most_bytes=10**9, most_files=20_000)
+        unpack_submission(hundred_thousand, tmp_path / "to", most_bytes=10**9, most_files=20_000)
     assert time.process_time() - started < 3.0
     assert not (tmp_path / "to").exists()
 
@@ -129,11 +137,8 @@ def test_a_large_zip_is_believed_by_the_list_that_is_read(zipped, tmp_path):
         unpack_submission(path, tmp_path / "to", most_bytes=1000, most_files=20_000)
 
 
-def test_more_files_than_the_small_format_counts_are_unpacked(tmp_path):
-    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
-        for number in range(2**16):
-            archive.writestr(zipfile.ZipInfo(f"{number % 7}/{number}"), b"")
-    assert b"PK\x06\x07" in (tmp_path / "a.zip").read_bytes()[-100:]
-    _check_listing(tmp_path / "a.zip", 2**16)
-    with pytest.raises(InvalidInput, match="at most 65,535 files in the zip, got 65,536"):
-        _check_listing(tmp_path / "a.zip", 2**16 - 1)
+def test_more_files_than_the_small_format_counts_are_unpacked(hundred_thousand):
+    assert b"PK\x06\x07" in hundred_thousand.read_bytes()[-100:]
+    _check_listing(hundred_thousand, 100_000)
+    with pytest.raises(InvalidInput, match="at most 99,999 files in the zip, got 100,000"):
+        _check_listing(hundred_thousand, 99_999)

@@ -4,6 +4,7 @@ import gc
 import pickle
 import shlex
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -17,12 +18,14 @@ import pytest
 import segarena.worker
 from segarena import evaluate
 from segarena.dialogue import Dialogue
+from segarena.engine.time_limit import TimeLimit
 from segarena.errors import PluginInvalid, SegmenterError, UntrustedPlugin
 from segarena.prompts import Click
 from segarena.registry import build, only_built_in
 from segarena.reports.boards import Entry, board_of, extract_of
 from segarena.samples import ImageSample, VideoSample, VolumeSample
 from segarena.segmenters.workers.worker import Worker, model_name
+from segarena.segmenters.workers.worker_process import WorkerProcess
 
 HERE = Path(__file__).parent
 SAMPLE = ImageSample(id="a", image=np.zeros((20, 30, 3), np.uint8))
@@ -272,6 +275,24 @@ def test_one_that_hangs_is_ended_and_the_others_are_not_waited_for(small_run):
     run = small_run(moody("Hangs"), dataset="sample-squares(count=1)", rounds=1, time_limit_s=0.3)
     assert time.monotonic() - started < 50
     assert all("longer than the limit of 0.3 s" in failure for failure in run.records()["failure"])
+
+
+def test_no_time_limit_interrupts_the_end_of_one(monkeypatch):
+    worker = honest()
+    process = worker.client._stream.process
+    close = WorkerProcess.close
+    left_s = []
+
+    def note_alarm_and_close(stream):
+        left_s.append(signal.getitimer(signal.ITIMER_REAL)[0])
+        return close(stream)
+
+    monkeypatch.setattr(WorkerProcess, "close", note_alarm_and_close)
+    with TimeLimit(60.0).watch("a call"):
+        worker.client.end()
+        assert signal.getitimer(signal.ITIMER_REAL)[0] > 0.0
+    assert left_s == [0.0]
+    assert process.poll() is not None
 
 
 def test_one_that_forgets_a_handle_is_told_again():

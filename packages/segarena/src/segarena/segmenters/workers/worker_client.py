@@ -33,6 +33,9 @@ _MAX_PLAIN_ANSWER_BYTES = 2**20
 MAX_LOSSES = 2
 """A sample fails once this many workers have been lost over it."""
 
+_END_S = 10.0
+"""Time limit for stopping a worker, in seconds."""
+
 RECONNECT_S = 10.0
 """Number of seconds for which a listening worker may be unreachable before it counts as lost."""
 
@@ -283,11 +286,13 @@ class WorkerClient:
 
     def end(self, reason: str = "") -> str:
         """Stop the worker; return one line that states how it ended, with its last output."""
-        with self._lock:
+        # The time limit of the current call must not interrupt the stop, or the worker would live on
+        # without a client.
+        with self._lock, pause_deadline(_END_S):
             stream = self._stream
-            self._stream = None
             if stream is None:
                 return reason
+            self._stream = None
             how = stream.close()
             return describe_end(reason or how, stream.last_lines())
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from separate_files import write_separately
 
 import segarena
 from segarena import ImageSample, Target
@@ -218,6 +219,7 @@ def test_what_a_sample_left_is_read_from_its_files(small_run, plugin, monkeypatc
     assert trial.rounds == trial.rounds_at_most == 2 * 2 * 3
     assert trial.before_s == timings[0]
     assert trial.model_s == pytest.approx(timings.sum())
+    write_separately(folder, 1)
     sizes = [
         (folder.path / table / "000001.parquet").stat().st_size
         for table in ("records", "timings", "masks")
@@ -230,9 +232,8 @@ def test_reading_from_the_cache_is_neither_a_pass_nor_time_in_the_model(small_ru
     folder = small_run()
     timings = folder.timings()
     seconds = timings.filter(timings["sample"] == "square-0")["predict_s"]
-    file = folder.path / "timings" / "000000.parquet"
     own = timings.filter(timings["sample"] == "square-0")
-    own.with_columns(round=own["round"].replace({0: -1})).write_parquet(file)
+    write_separately(folder, 0, timings=own.with_columns(round=own["round"].replace({0: -1})))
     trial = read_timed_sample(folder, held(0, 3))
     assert (trial.encodes, trial.before_s) == (0, seconds[0])
     assert trial.model_s == pytest.approx(seconds[1:].sum())

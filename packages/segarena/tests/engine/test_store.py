@@ -3,6 +3,7 @@ import os
 from pathlib import Path
 
 import pytest
+from separate_files import write_separately
 
 from segarena import RunFolder
 from segarena.engine import run_change
@@ -18,9 +19,10 @@ def interrupted_run(small_run, tmp_path):
     written = []
 
     def full(descriptor):
-        if len(written) >= 15:
+        is_sample = Path(f"/proc/self/fd/{descriptor}").resolve().parent.name == "records"
+        if is_sample and len(written) == 2:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        written.append(descriptor)
+        written.extend([descriptor] * is_sample)
 
     def run():
         with pytest.MonkeyPatch.context() as patch:
@@ -44,6 +46,7 @@ def test_a_full_disk_is_one_clear_line_and_loses_nothing(small_run, tmp_path, in
 def test_a_sample_whose_masks_were_deleted_is_run_again(small_run, tmp_path, interrupted_run):
     with pytest.raises(StoreError):
         interrupted_run()
+    write_separately(RunFolder.open(tmp_path / "run"), 0)
     file = tmp_path / "run" / "masks" / "000000.parquet"
     file.unlink()
     assert [finding.message for finding in check_run(tmp_path / "run") if finding.is_error]
@@ -55,6 +58,7 @@ def test_a_sample_whose_masks_were_deleted_is_run_again(small_run, tmp_path, int
 @pytest.mark.parametrize("table", ["masks", "timings"])
 def test_a_file_that_disappears_before_compaction_is_one_clear_line(make_run, make_ramps, table):
     folder = RunFolder.open(make_run(make_ramps()))
+    write_separately(folder, 0)
     with folder.lock():
         file = next((folder.path / table).glob("*.parquet"))
         file.unlink()

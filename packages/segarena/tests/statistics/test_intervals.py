@@ -9,7 +9,7 @@ from scipy import stats
 
 from segarena.errors import InvalidInput
 from segarena.statistics import intervals
-from segarena.statistics.intervals import bootstrap_mean, paired_difference
+from segarena.statistics.intervals import bootstrap_each_mean, bootstrap_mean, paired_difference
 
 
 def test_the_mean_is_the_plain_mean():
@@ -306,3 +306,13 @@ def test_rows_have_the_intervals_that_each_has_alone(rng):
         assert (found.mean, found.low, found.high) == pytest.approx(
             (alone.mean, alone.low, alone.high), nan_ok=True
         )
+
+
+def test_samples_that_share_draws_have_the_intervals_that_each_has_alone(rng):
+    samples = []
+    for count in (0, 1, 2, 7, 7, 30, 30):
+        values = rng.random(count)
+        samples += [(values, None), (values, rng.integers(0, 1 + count // 2, count))]
+    alone = [bootstrap_mean(values, clusters) for values, clusters in samples]
+    # NaN is not equal to itself.
+    assert repr(bootstrap_each_mean(samples)) == repr(alone)

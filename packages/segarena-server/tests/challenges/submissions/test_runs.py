@@ -4,10 +4,9 @@ import polars as pl
 import pytest
 
 import segarena
-from segarena.engine.rows import Rows
 from segarena.engine.sample_job import time_limit_of
-from segarena.engine.store import RunFolder, files_of_rows
-from segarena.records.row_types import RoundRecord
+from segarena.engine.store import RunFolder
+from segarena.records.parquet_tables import table_frame
 from segarena_server.challenges.evaluator import Evaluator
 from segarena_server.challenges.run_plan import participant_plan
 from segarena_server.challenges.submissions.runs import SubmittedRun, run_faults
@@ -56,23 +55,8 @@ def test_the_same_values_come_out_of_the_masks_alone(practice, held):
     for number, sample in enumerate(SAMPLES):
         again = judge(practice, run.path, sample)
         assert again.faults == ()
-        found = files_of_rows(again.rows)
-        assert found["records"] == files_of_rows(_rows_of(run, number))["records"]
-
-
-def _rows_of(run, number):
-    """Return the rows of a sample, from the tables."""
-    rows = Rows()
-    table = run.read("records", only={number})
-    keys = [name for name in RoundRecord.__struct_fields__ if name != "values"]
-    values = [name for name in table.columns if name not in keys]
-    rows.records += [
-        RoundRecord(
-            **{name: row[name] for name in keys}, values={name: row[name] for name in values}
-        )
-        for row in table.iter_rows(named=True)
-    ]
-    return rows
+        expected = run.read("records", only={number})
+        assert table_frame("records", again.rows.records).equals(expected)
 
 
 OTHER = {

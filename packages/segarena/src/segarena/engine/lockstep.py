@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -41,6 +41,8 @@ from segarena.readonly import read_only_sample
 from segarena.records.row_types import TargetWithoutDialogue, Timing
 from segarena.roles import Dataset, Segmenter, User
 from segarena.samples import Sample, Support, check_sample
+
+_Result = TypeVar("_Result")
 
 SLOW_CALLS = 10.0
 """Factor from the time limit of one prediction to that of loading, an encoder pass, a user and the metrics."""
@@ -350,9 +352,9 @@ def prepare_shared_work(sessions: Sequence[SessionLike], limit: TimeLimit) -> No
 
 def request_prompts(session: SessionLike, limit: TimeLimit) -> Dialogue | None:
     """Request the next prompts of a session; return its dialogue, or None at the end. An error fails the session."""
-    with _recorded(session, f"user {session.user_name}", limit, f"prompts of {session.user_name}"):
-        return session.next()
-    return None
+    where = f"user {session.user_name}"
+    what = f"prompts of {session.user_name}"
+    return _call_recorded(session, where, limit, what, session.next)
 
 
 def submit_answer(
@@ -365,25 +367,26 @@ def submit_answer(
     if isinstance(answer, Exception):
         session.fail(describe_error("predict", answer))
         return
-    with _recorded(session, "judging", limit, f"scoring by {session.judges}"):
-        session.submit(answer, seconds)
+    what = f"scoring by {session.judges}"
+    _call_recorded(session, "judging", limit, what, lambda: session.submit(answer, seconds))
 
 
-@contextmanager
-def _recorded(
+def _call_recorded(
     session: SessionLike,
     where: str,
     limit: TimeLimit,
     what: str,
-) -> Generator[None]:
-    """Run the block within a time limit; an error in it fails the session."""
+    call: Callable[[], _Result],
+) -> _Result | None:
+    """Return the result of a call within a time limit; an error fails the session, and gives None."""
     try:
         with limit.watch(what, times=SLOW_CALLS, who=f"{session.name},"):
-            yield
+            return call()
     except (SharedArrayModified, WorkStopped):
         raise
     except Exception as error:
         session.fail(describe_error(where, error))
+        return None
 
 
 class _BatchPredictor:

@@ -56,6 +56,7 @@ class RoundRecorder:
         self.about = about
         self.answered = 0
         self._keep_rounds = keep_rounds
+        self._attributes = attributes_text(about.attributes)
         self._rows = Rows()
 
     def answer(
@@ -139,7 +140,7 @@ class RoundRecorder:
                 dataset=about.dataset,
                 **about.key,
                 label=about.label,
-                attributes=attributes_text(about.attributes),
+                attributes=self._attributes,
                 round=len(dialogue.rounds),
                 effort=dialogue.effort,
                 prompts=prompts_text(dialogue.rounds[-1]),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
@@ -319,12 +319,14 @@ class Session:
         """Return the rows of this dialogue; they always include the mask of the last answered round."""
         return self._kept.rows(self.dialogue)
 
-    @contextmanager
-    def _judging(self) -> Generator[None]:
-        """Charge the time of the block to the budget, if the budget includes scoring."""
+    def _judging(self) -> AbstractContextManager[None]:
+        """Return a context that charges its time to the budget, if the budget includes scoring."""
         if self.rules.budget is None or not self.rules.budget.counts_judging:
-            yield
-            return
+            return nullcontext()
+        return self._charging()
+
+    @contextmanager
+    def _charging(self) -> Generator[None]:
         started = self._clock()
         yield
         self.spent_s += self._clock() - started

@@ -60,8 +60,8 @@ from segarena.records.fingerprints import (
     write_fingerprints,
 )
 from segarena.records.identity import version_changes
-from segarena.records.parquet_tables import OPTIONAL_TABLES, TABLES, table_frame
-from segarena.records.pieces import PIECES_LEDGER, Pieces, missing_file_text, sample_files
+from segarena.records.parquet_tables import OPTIONAL_TABLES, TABLES, pack_sample
+from segarena.records.pieces import PIECES_LEDGER, Pieces, missing_file_text
 from segarena.records.report_manifest import REPORT_FOLDER, remove_report
 from segarena.records.trust import rebuild_plugin
 from segarena.registry import find
@@ -449,7 +449,7 @@ class RunFolder:
             self._pieces = reading
 
     def write(self, index: int, rows: Rows) -> None:
-        """Write the tables of sample `index`, which completes the sample; this needs no lock on the run.
+        """Write the rows of sample `index`, which completes the sample; this needs no lock on the run.
 
         Raises:
             StoreError: the disk is full or cannot be written. Samples written earlier are unaffected.
@@ -625,8 +625,8 @@ def _with_description(config: RunConfiguration, asked: RunConfiguration) -> RunC
 
 
 def files_of_rows(rows: Rows) -> dict[str, bytes]:
-    """Return the files of a sample by table."""
-    return sample_files({table: table_frame(table, getattr(rows, table)) for table in TABLES})
+    """Return the file of a sample, under the table whose folder it belongs to."""
+    return {"records": pack_sample({table: getattr(rows, table) for table in TABLES})}
 
 
 def _run_views() -> Any:

@@ -11,7 +11,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
 from typing import Any
 
@@ -74,15 +74,14 @@ class TimeLimit:
             if is_taken:
                 self._give_alarm_back()
 
-    @contextmanager
     def watch(
         self,
         what: str,
         times: float = 1.0,
         *,
         who: str = "",
-    ) -> Generator[None]:
-        """Run the block; raise `PredictTimeout` if it takes longer than `times` limits.
+    ) -> AbstractContextManager[None]:
+        """Return a context that raises `PredictTimeout` if its block takes longer than `times` limits.
 
         Outside the main thread of a process, alarms are unavailable, and only the parent enforces
         the limit.
@@ -92,7 +91,15 @@ class TimeLimit:
             times: multiple of the time limit.
             who: the called plug-in, named if the parent kills the process.
         """
-        seconds = self.seconds * times
+        return _WatchedCall(self, what, self.seconds * times, who)
+
+    def begin_call(
+        self,
+        what: str,
+        seconds: float,
+        who: str,
+    ) -> tuple[bool, tuple[str, float] | None]:
+        """Start the time limit of a call; return whether the alarm was installed, and the enclosing call."""
         is_taken = self._take_alarm()
         around = self._publish(f"{who} {what}" if who else what, seconds)
         if self._thread == threading.get_ident():
@@ -102,16 +109,17 @@ class TimeLimit:
             self._current_call = (what, seconds)
             self._due = time.monotonic() + seconds
             self._set_alarm()
-        try:
-            yield
-        finally:
-            self._due = 0.0
-            if is_taken:
-                self._give_alarm_back()
-            if self._deadline is not None:
-                self._deadline.value = 0.0
-                if around is not None:
-                    self._deadline.what, self._deadline.value = around
+        return is_taken, around
+
+    def end_call(self, *, is_taken: bool, around: tuple[str, float] | None) -> None:
+        """End the time limit of a call; the arguments are the results of `begin_call`."""
+        self._due = 0.0
+        if is_taken:
+            self._give_alarm_back()
+        if self._deadline is not None:
+            self._deadline.value = 0.0
+            if around is not None:
+                self._deadline.what, self._deadline.value = around
 
     def _publish(self, what: str, seconds: float) -> tuple[str, float] | None:
         """Publish the current call and its deadline; return those of the enclosing call, if any."""
@@ -167,6 +175,35 @@ class TimeLimit:
             self._due = 0.0
             raise self._error(*self._current_call)
         self._set_alarm()
+
+
+class _WatchedCall:
+    """A call with a time limit, as a context.
+
+    A class, because a generator as a context takes several times as long, and a round has three of these calls.
+    """
+
+    __slots__ = ("_around", "_is_taken", "_limit", "_seconds", "_what", "_who")
+
+    def __init__(
+        self,
+        limit: TimeLimit,
+        what: str,
+        seconds: float,
+        who: str,
+    ) -> None:
+        self._limit = limit
+        self._what = what
+        self._seconds = seconds
+        self._who = who
+        self._is_taken = False
+        self._around: tuple[str, float] | None = None
+
+    def __enter__(self) -> None:
+        self._is_taken, self._around = self._limit.begin_call(self._what, self._seconds, self._who)
+
+    def __exit__(self, *_: object) -> None:
+        self._limit.end_call(is_taken=self._is_taken, around=self._around)
 
 
 def _ring_at(moment: float) -> None:

@@ -25,15 +25,47 @@ _LONGEST_NAME = 100
 """Length to which the final name is cut in the temporary name, because file systems allow 255 bytes."""
 
 
-def write_atomic(path: Path, data: bytes | str) -> Path:
+def write_atomic(
+    path: Path,
+    data: bytes | str,
+    *,
+    sync_folder: bool = True,
+) -> Path:
     """Write `data` (text as UTF-8) to `path`, with missing parent folders, and return `path`.
+
+    Args:
+        path: the final path.
+        data: the content.
+        sync_folder: whether to flush the folder. Otherwise the new name is safe from a killed process, but not from a
+            power failure, until a later file in the folder is flushed with it.
 
     Raises:
         StoreError: the disk is full or `path` cannot be written; a previous file at `path` is unchanged.
     """
-    with open_atomic(path) as file:
-        file.write(data.encode() if isinstance(data, str) else data)
+    part = _part_of(path)
+    try:
+        with _create(part) as file:
+            file.write(data.encode() if isinstance(data, str) else data)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+        if sync_folder:
+            _flush(path.parent)
+    except BaseException as error:
+        _remove(part)
+        if isinstance(error, OSError):
+            raise write_error(path, error) from error
+        raise
     return path
+
+
+def _create(part: Path) -> BinaryIO:
+    """Open a new file, with missing parent folders."""
+    try:
+        return part.open("xb")
+    except (FileNotFoundError, NotADirectoryError):
+        part.parent.mkdir(parents=True, exist_ok=True)
+        return part.open("xb")
 
 
 def write_if_absent(path: Path, data: bytes | str) -> bool:

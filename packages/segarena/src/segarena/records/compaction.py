@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,10 +13,12 @@ import polars as pl
 from segarena.errors import StoreError
 from segarena.files.atomic_write import write_atomic
 from segarena.files.hashes import sha256
+from segarena.records.parquet_scan import read_packed_samples
 from segarena.records.parquet_tables import (
     OPTIONAL_TABLES,
     REQUIRED_TABLES,
     TABLES,
+    is_packed_sample,
     parquet_bytes,
 )
 from segarena.records.pieces import Piece, Pieces, has_sample
@@ -54,6 +57,8 @@ class WritablePieces(Pieces):
         self._check = check
         self._known: dict[str, Piece] | None = None
         self._settled: frozenset[str] = frozenset()
+        # Indices of samples with loose files, by block; None until the folder is listed.
+        self._loose_by_block: dict[int, set[int]] | None = None
 
     def write_piece(
         self,
@@ -110,13 +115,19 @@ class WritablePieces(Pieces):
         """Return the indices of loose samples that lack the file of a table."""
         # List the records first: while another process adds a sample, its records come last.
         loose = self._loose()
-        lost: set[int] = set()
+        lacking: set[int] = set()
         for table in REQUIRED_TABLES:
             names = {file.name for file in (self.folder / table).glob("*.parquet")}
-            lost.update(
+            lacking.update(
                 index for index in loose if self._loose_file(table, index).name not in names
             )
-        return sorted(lost)
+        lost: list[int] = []
+        for index in sorted(lacking):
+            # The records may hold all tables. Another process may have compacted the file since it was listed.
+            with suppress(FileNotFoundError):
+                if not is_packed_sample(self._loose_file("records", index).read_bytes()):
+                    lost.append(index)
+        return lost
 
     def forget_doubtful(self) -> None:
         """Discard the pieces that a damaged ledger line may have changed; their samples become pending."""
@@ -146,15 +157,24 @@ class WritablePieces(Pieces):
                 self._note(name, replace(piece, without=tuple(without)))
 
     def gather_around(self, index: int) -> None:
-        """Compact the block of a sample if all of its samples are done and none is in a piece."""
-        first = index - index % BLOCK_SAMPLES
+        """Compact the block of a finished sample if all of its samples are done and none is in a piece."""
+        block = index // BLOCK_SAMPLES
+        first = block * BLOCK_SAMPLES
         stop = min(first + BLOCK_SAMPLES, len(self.samples))
+        if self._loose_by_block is None:
+            self._loose_by_block = {}
+            for found in self._loose():
+                self._loose_by_block.setdefault(found // BLOCK_SAMPLES, set()).add(found)
+        in_block = self._loose_by_block.setdefault(block, set())
+        in_block.add(index)
+        # Count in memory: looking up the files of the block after each sample would take longer than small samples.
+        if len(in_block) < stop - first:
+            return
         for piece in self._valid_pieces().values():
             if piece.first < stop and first < piece.stop:
                 return
-        # Use a generator to stop early, because most blocks lack one of the first files.
-        files = (self._loose_file("records", sample) for sample in range(first, stop))
-        if all(file.is_file() for file in files):
+        # Other processes may have changed the folder, so list it once more.
+        if sum(first <= found < stop for found in self._loose()) == stop - first:
             self._gather(first, stop)
 
     def gather_all(self) -> None:
@@ -220,18 +240,21 @@ class WritablePieces(Pieces):
         # A single complete piece is already compact.
         if not loose and len(inside) < 2 and not has_discarded:
             return
-        for index in loose:
-            # The other tables are small in comparison with these two.
-            for table in ("masks", "records"):
-                total_bytes += self._loose_file(table, index).stat().st_size
+        total_bytes += self._loose_bytes(loose)
         # Ranges with pieces are not split, because their middle could fall within a piece.
         if not inside and total_bytes > MAX_PIECE_BYTES and stop - first > 1:
             middle = (first + stop) // 2
             self._gather(first, middle)
             self._gather(middle, stop)
             return
+        # Read each file of a sample once for all tables.
+        loose_files = [self._loose_file("records", index) for index in loose]
+        packed = dict(read_packed_samples(loose_files))
         # Use a generator, so that only one table is in memory at a time.
-        tables = ((table, self._rows(table, inside, loose, lambda _: True)) for table in TABLES)
+        tables = (
+            (table, self._rows(table, inside, loose, lambda _: True, packed=packed))
+            for table in TABLES
+        )
         self.write_piece(first, stop, tables, replaces=tuple(inside))
         # Remove old files only after the ledger has the new piece, so that a killed process loses
         # no samples.
@@ -269,10 +292,30 @@ class WritablePieces(Pieces):
         return name
 
     def _remove_loose(self, indices: Iterable[int]) -> None:
-        for index in indices:
-            # Remove the records first: without them the sample is pending, whatever else is left.
-            for table in reversed(TABLES):
-                self._loose_file(table, index).unlink(missing_ok=True)
+        names = {self._loose_file("records", index).name: index for index in indices}
+        if not names:
+            return
+        # Remove the records first: without them the sample is pending, whatever else is left.
+        for table in reversed(TABLES):
+            # Most samples have no files in the other tables, so list the folder instead of trying each name.
+            existing = [
+                file for file in (self.folder / table).glob("*.parquet") if file.name in names
+            ]
+            for file in existing:
+                file.unlink(missing_ok=True)
+        if self._loose_by_block is not None:
+            for index in names.values():
+                self._loose_by_block.get(index // BLOCK_SAMPLES, set()).discard(index)
+
+    def _loose_bytes(self, indices: Iterable[int]) -> int:
+        """Return the size of the loose files of samples, without tables that are small in comparison."""
+        names = {self._loose_file("records", index).name for index in indices}
+        total_bytes = sum((self.folder / "records" / name).stat().st_size for name in names)
+        # Earlier versions wrote masks to separate files.
+        for file in (self.folder / "masks").glob("*.parquet"):
+            if file.name in names:
+                total_bytes += file.stat().st_size
+        return total_bytes
 
     def _size_of(self, name: str, piece: Piece) -> int:
         return sum(self._piece_file(table, name).stat().st_size for table in piece.files)

@@ -1,4 +1,8 @@
-"""Tables of a run folder: column types, data frames, and Parquet files with checksums."""
+"""Tables of a run folder: column types, data frames, and Parquet files with checksums.
+
+The file of a single sample holds its rows of all tables in one cell, as MessagePack, because building six tables of a
+few rows each takes longer than the dialogues of a small sample. Files of earlier versions hold one table each.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +24,9 @@ from segarena.records.row_types import (
     TargetWithoutDialogue,
     Timing,
 )
+
+PACKED_COLUMN = "packed_rows"
+"""Column of the file of a single sample; its one cell holds the rows of all tables."""
 
 _SEAL = b"segarena-sha256:"
 _DIGEST_BYTES = 32
@@ -131,6 +138,27 @@ def table_frame(table: str, rows: Sequence[Row]) -> pl.DataFrame:
     return pl.DataFrame(columns, schema=kinds)
 
 
+def samples_frame(table: str, samples: Iterable[Sequence[Row]]) -> pl.DataFrame:
+    """Return the rows of several samples, each with its rows of one table, as a typed data frame.
+
+    The columns are those of `concat_frames` of a frame for each sample: if the first sample lacks a metric, its column
+    comes last.
+    """
+    rows: list[Row] = []
+    columns: dict[str, None] = {}
+    fields = ROW_TYPES[table].__struct_fields__
+    for own_rows in samples:
+        rows.extend(own_rows)
+        for name in fields:
+            if name == _VALUES:
+                cells: list[Mapping[str, Any]] = [getattr(row, name) for row in own_rows]
+                columns.update(dict.fromkeys(chain.from_iterable(cells)))
+            else:
+                columns[name] = None
+    frame = table_frame(table, rows)
+    return frame.select(list(columns)) if columns else frame
+
+
 def concat_frames(table: str, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """Concatenate frames of one table; rows of frames that lack a metric column get nulls in it."""
     if not frames:
@@ -147,14 +175,47 @@ def parquet_bytes(frame: pl.DataFrame) -> bytes:
     return buffer.getvalue()
 
 
+def pack_sample(tables: Mapping[str, Sequence[Row]]) -> bytes:
+    """Serialize the rows of a sample, by table, as one Parquet file with its own SHA-256."""
+    filled = {table: rows for table, rows in tables.items() if rows}
+    cell = msgspec.msgpack.encode(filled, enc_hook=_python_value)
+    frame = pl.DataFrame({PACKED_COLUMN: [cell]}, schema={PACKED_COLUMN: pl.Binary})
+    return seal_parquet(parquet_bytes(frame))
+
+
+def _python_value(value: Any) -> Any:
+    """Convert a NumPy number, which a plug-in may have returned, to a Python number."""
+    return value.item()
+
+
+def is_packed_sample(parquet: bytes) -> bool:
+    """Return whether the file of a single sample holds all of its tables."""
+    return PACKED_COLUMN.encode() in parquet[-_footer_bytes(parquet) :]
+
+
+def unpack_rows(table: str, packed: Mapping[str, msgspec.Raw]) -> list[Row]:
+    """Return the rows of one table of a sample.
+
+    Raises:
+        msgspec.MsgspecError: the rows are not those of the table.
+    """
+    if table not in packed:
+        return []
+    return msgspec.msgpack.decode(packed[table], type=list[ROW_TYPES[table]])
+
+
+def _footer_bytes(parquet: bytes) -> int:
+    """Return the size of the footer, with its length in 4 bytes and the final "PAR1"."""
+    return int.from_bytes(parquet[-8:-4], "little") + 8
+
+
 def seal_parquet(parquet: bytes) -> bytes:
     """Return a Parquet file with its own SHA-256 inserted.
 
     The hash is stored in a gap between the last page and the footer. No reader visits the gap:
     pages are located from the start of the file, the footer from its end.
     """
-    # A Parquet file ends with the footer, its length in 4 bytes, and "PAR1".
-    footer_bytes = int.from_bytes(parquet[-8:-4], "little") + 8
+    footer_bytes = _footer_bytes(parquet)
     pages = parquet[:-footer_bytes]
     footer = parquet[-footer_bytes:]
     digest = bytes.fromhex(sha256(parquet))
@@ -176,3 +237,15 @@ def verify_seal(parquet: bytes) -> bool:
     if sha256(parquet[:seal_start], parquet[digest_stop:]) != digest:
         raise ValueError("its SHA-256 does not match the stored one")
     return True
+
+
+def seal_fault(parquet: bytes) -> str:
+    """Return why a file of a single sample is damaged; "" if it is not, or has no checksum, as in earlier versions."""
+    try:
+        has_seal = verify_seal(parquet)
+    except ValueError as error:
+        return str(error)
+    # Every packed sample is written with a checksum.
+    if not has_seal and is_packed_sample(parquet):
+        return "it has no SHA-256"
+    return ""

@@ -1,21 +1,25 @@
 """Tables of a run on disk: files of single samples ("loose" files), which are compacted into pieces during the run.
 
-    records/000300.parquet          a loose file: the rows of one sample
+    records/000300.parquet          a loose file: the rows of one sample in all tables
     records/000000-000255.parquet   a piece: the rows of many samples, in the order of the samples
     pieces.jsonl                    the ledger of pieces: the samples of each, and the SHA-256 of its files
 
-A sample is written to all tables as loose files, records last; any number of processes may do so at
-once. The process with the lock on the run compacts them. It writes a piece to all tables, then adds
-it to the ledger, and only then removes the files that it replaces. Therefore each sample is always
-in a piece of the ledger, in loose files, or pending. The next process with the lock removes any
-other files, which killed processes left behind.
+A finished sample is one loose file; any number of processes may write them at once. Earlier versions wrote a loose
+file to each table, records last. The process with the lock on the run compacts loose files. It writes a piece to all
+tables, then adds it to the ledger, and only then removes the files that it replaces. Therefore each sample is always
+in a piece of the ledger, in a loose file, or pending. The next process with the lock removes any other files, which
+killed processes left behind.
+
+A loose file is flushed to disk before it gets its name, and the names at most once a second. A killed process loses
+no finished sample, and a power failure those of the last second, which then run again.
 """
 
 from __future__ import annotations
 
 import re
+import time
 from bisect import bisect
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -30,6 +34,9 @@ from segarena.files.hashes import sha256, sha256_of_file
 from segarena.records.parquet_scan import (
     RETRY_HINT,
     ColumnFilter,
+    PackedSample,
+    packed_frame,
+    read_packed_samples,
     read_small_files,
     scan_file,
 )
@@ -39,8 +46,10 @@ from segarena.records.parquet_tables import (
     REQUIRED_TABLES,
     TABLES,
     concat_frames,
+    is_packed_sample,
     parquet_bytes,
     schema_fault,
+    seal_fault,
     seal_parquet,
     verify_seal,
 )
@@ -49,6 +58,12 @@ from segarena.work.ledger import LedgerContents, read_ledger
 PIECES_LEDGER = "pieces.jsonl"
 # First and last sample; the suffix makes the name unique if the same range is compacted again.
 _PIECE = re.compile(r"[0-9]+-[0-9]+(\.[0-9]+)?")
+
+_BATCH_SAMPLES = 1024
+"""Number of packed samples whose rows are decoded at once."""
+
+SYNC_S = 1.0
+"""Longest time in seconds during which the names of new loose files are not flushed to disk."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,17 +100,26 @@ class Pieces:
     folder: Path
     samples: Sequence[str]
     _verified: set[Path] = field(default_factory=set[Path])
+    # Time of `time.monotonic` at which the names of loose files were last flushed.
+    _synced: float = -SYNC_S
 
     def write(self, index: int, files: Mapping[str, bytes]) -> None:
-        """Write the files of a sample, made by `sample_files`; this marks the sample as done.
+        """Write the loose files of a sample, by table; this marks the sample as done.
+
+        Args:
+            index: index of the sample.
+            files: `pack_sample` of its rows under "records"; or a file for each table, as in earlier versions.
 
         Raises:
             StoreError: the disk is full or cannot be written. Samples written earlier are unaffected.
         """
+        sync_folder = time.monotonic() - self._synced >= SYNC_S
         # Follow the order of TABLES: the records, which mark the sample as done, come last.
         for table in TABLES:
             if table in files:
-                write_atomic(self._loose_file(table, index), files[table])
+                write_atomic(self._loose_file(table, index), files[table], sync_folder=sync_folder)
+        if sync_folder:
+            self._synced = time.monotonic()
 
     def read(
         self,
@@ -157,16 +181,25 @@ class Pieces:
             # A killed process may have left loose files of a sample that is also in a piece.
             if has_sample(pieces, index):
                 continue
+            records = self._loose_file("records", index).read_bytes()
+            is_packed = is_packed_sample(records)
             for table in TABLES:
                 file = self._loose_file(table, index)
-                if not file.is_file():
+                if table == "records":
+                    data = records
+                elif is_packed:
+                    continue
+                elif file.is_file():
+                    data = file.read_bytes()
+                else:
                     if table in REQUIRED_TABLES:
                         found[file] = "it is missing"
                     continue
-                try:
-                    unsealed += not verify_seal(file.read_bytes())
-                except ValueError as error:
-                    found[file] = str(error)
+                fault = seal_fault(data)
+                if fault:
+                    found[file] = fault
+                else:
+                    unsealed += not verify_seal(data)
         return found, unsealed
 
     def _damaged_pieces(self) -> dict[Path, str]:
@@ -214,8 +247,18 @@ class Pieces:
         loose: Sequence[int],
         is_read: ColumnFilter,
         wanted: Sequence[str] | None = None,
+        packed: Mapping[Path, PackedSample | None] | None = None,
     ) -> pl.DataFrame:
-        """Return the rows of pieces and loose files; of pieces only those about the `wanted` samples, if given."""
+        """Return the rows of pieces and loose files.
+
+        Args:
+            table: name of the table.
+            pieces: the pieces by name.
+            loose: indices of samples with loose files.
+            is_read: whether to read a column.
+            wanted: ids of samples, to which the rows of pieces are restricted.
+            packed: the contents of the loose files, if they were read already.
+        """
         # (index of the first sample, rows) for pieces and for sequences of loose files.
         found: list[tuple[int, pl.DataFrame]] = []
         for name, piece in pieces.items():
@@ -229,13 +272,8 @@ class Pieces:
         # Read loose files between the same two pieces in one scan.
         for _, neighbours in groupby(alone, lambda index: bisect(starts, index)):
             indices = list(neighbours)
-            files = [self._loose_file(table, index) for index in indices]
-            # Samples without rows in an optional table have no file for it.
-            if table in OPTIONAL_TABLES:
-                files = [file for file in files if file.is_file()]
-            if files:
-                frames = list(read_small_files(table, files, is_read))
-                found.append((indices[0], concat_frames(table, frames)))
+            frames = list(self._loose_frames(table, indices, is_read, packed))
+            found.append((indices[0], concat_frames(table, frames)))
         # Pieces and loose files were collected separately, so restore the order of the samples.
         found.sort(key=lambda one: one[0])
         frame = concat_frames(table, [rows for _, rows in found])
@@ -253,6 +291,31 @@ class Pieces:
             index_of_row = sample.replace_strict(indices_by_sample, return_dtype=pl.Int64)
             frame = frame.sort(index_of_row, maintain_order=True)
         return frame
+
+    def _loose_frames(
+        self,
+        table: str,
+        indices: Iterable[int],
+        is_read: ColumnFilter,
+        packed: Mapping[Path, PackedSample | None] | None,
+    ) -> Iterator[pl.DataFrame]:
+        """Yield the rows of samples with loose files, in their order."""
+        files = [self._loose_file("records", index) for index in indices]
+        contents: Iterable[tuple[Path, PackedSample | None]]
+        if packed is None:
+            contents = read_packed_samples(files)
+        else:
+            contents = ((file, packed[file]) for file in files)
+        for is_packed, group in groupby(contents, lambda pair: pair[1] is not None):
+            if is_packed:
+                for batch in _batches(group):
+                    yield packed_frame(table, batch, is_read)
+                continue
+            own_files = [self.folder / table / file.name for file, _ in group]
+            # Samples without rows in an optional table have no file for it.
+            if table in OPTIONAL_TABLES:
+                own_files = [file for file in own_files if file.is_file()]
+            yield from read_small_files(table, own_files, is_read)
 
     def _piece_rows(
         self,
@@ -365,8 +428,23 @@ class Pieces:
         return self.folder / table / f"{name}.parquet"
 
 
+def _batches(
+    samples: Iterable[tuple[Path, PackedSample | None]],
+) -> Iterator[list[tuple[Path, PackedSample]]]:
+    """Yield packed samples in batches, whose decoded rows fit into memory."""
+    batch: list[tuple[Path, PackedSample]] = []
+    for file, packed in samples:
+        if packed is not None:
+            batch.append((file, packed))
+        if len(batch) == _BATCH_SAMPLES:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
 def sample_files(frames: Mapping[str, pl.DataFrame]) -> dict[str, bytes]:
-    """Build the Parquet files of one sample from its rows, by table."""
+    """Build the files of one sample from its rows as earlier versions wrote them: one for each table."""
     files: dict[str, bytes] = {}
     for table, frame in frames.items():
         if frame.height or table not in OPTIONAL_TABLES:

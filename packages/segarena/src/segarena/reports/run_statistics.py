@@ -16,6 +16,7 @@ from segarena.reports.round_table import DialogueRecord
 from segarena.statistics.intervals import (
     Interval,
     PairedDifference,
+    bootstrap_each_mean,
     bootstrap_mean,
     paired_difference,
 )
@@ -201,21 +202,40 @@ def statistic_mean(
     statistic: Statistic,
 ) -> Interval:
     """Return the mean of a statistic over targets like `mean_over_targets`, cached per run."""
-    cache_key = (user, _without_label(statistic))
-    return _cached(run, cache_key, lambda: _statistic_mean(run, user, statistic))
+    _compute_means(run, [user], [statistic])
+    return run.computed[_mean_key(user, statistic)]
 
 
-def _statistic_mean(
+def _compute_means(
+    run: Run,
+    users: Sequence[str],
+    statistics: Sequence[Statistic],
+) -> None:
+    """Compute the means of statistics that are not cached yet, together, because they share their random draws."""
+    samples: dict[Hashable, tuple[NDArray[np.float64], NDArray[np.int64]]] = {}
+    for user in users:
+        for statistic in statistics:
+            key = _mean_key(user, statistic)
+            if key not in run.computed:
+                keys, values = _values_by_target(run, user, statistic)
+                samples[key] = values, _clusters(run, user, statistic.metric, keys)
+    intervals = bootstrap_each_mean(list(samples.values()))
+    run.computed.update(zip(samples, intervals, strict=True))
+
+
+def _mean_key(user: str, statistic: Statistic) -> Hashable:
+    return (user, _without_label(statistic))
+
+
+def _clusters(
     run: Run,
     user: str,
-    statistic: Statistic,
-) -> Interval:
-    keys, values = _values_by_target(run, user, statistic)
+    metric: str,
+    keys: Sequence[TargetKey],
+) -> NDArray[np.int64]:
     # The cache key does not contain the statistic, because all statistics of a metric are defined
     # on the same targets.
-    cache_key = ("clusters", user, statistic.metric)
-    clusters = _cached(run, cache_key, lambda: image_clusters(keys))
-    return bootstrap_mean(values, clusters)
+    return _cached(run, ("clusters", user, metric), lambda: image_clusters(keys))
 
 
 def mean_over_targets(values: Mapping[TargetKey, float]) -> Interval:
@@ -241,6 +261,8 @@ def image_clusters(keys: Sequence[TargetKey]) -> NDArray[np.int64]:
 
 def summary_rows(runs: Sequence[Run]) -> tuple[SummaryRow, ...]:
     """Return one row per user and run, grouped by user."""
+    for run in runs:
+        _compute_means(run, run.users, run.summary)
     rows: list[SummaryRow] = []
     for index, run, user in _run_users(runs):
         rows.append(_summary_row(index, run, user))
@@ -293,7 +315,7 @@ def curve_intervals(
 
     A dialogue that ended early repeats its last value.
     """
-    means: list[Interval] = []
+    statistics: list[Statistic] = []
     for round_ in range(1, run.rounds + 1):
         statistic = Statistic(
             name="",
@@ -301,8 +323,9 @@ def curve_intervals(
             metric=metric,
             round=round_,
         )
-        means.append(statistic_mean(run, user, statistic))
-    return means
+        statistics.append(statistic)
+    _compute_means(run, run.users, statistics)
+    return [statistic_mean(run, user, statistic) for statistic in statistics]
 
 
 def noc_counts(

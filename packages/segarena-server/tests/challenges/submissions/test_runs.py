@@ -4,8 +4,8 @@ import polars as pl
 import pytest
 
 import segarena
+from segarena.engine.plan import time_limit_of
 from segarena.engine.rows import Rows
-from segarena.engine.sample_job import time_limit_of
 from segarena.engine.store import RunFolder, files_of_rows
 from segarena.records.row_types import RoundRecord
 from segarena_server.challenges.evaluator import Evaluator

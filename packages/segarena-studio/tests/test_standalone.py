@@ -78,6 +78,14 @@ def test_a_port_that_is_taken_is_told_in_a_line_before_anything_is_begun(alone, 
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_viewer_tells_a_taken_port_in_a_line(alone, refused):
+    port = alone.served.address.rpartition(":")[2]
+    told = refused("look", "demo", "--port", port, "--no-browser")
+    assert told.splitlines() == [
+        f"error: cannot listen on port {port}: in use or not permitted; choose another --port"
+    ]
+
+
 def open_folder(monkeypatch, capsys, folder, **options):
     """Run `segarena studio` without serving; return the path that the printed link opens, and the output."""
     links = []

@@ -201,6 +201,8 @@ def look(
     link; nothing is stored after Ctrl-C.
     """
     with one_line_errors("stopped; start it again to continue"):
+        # Before the server logs that the port is in use.
+        check_port(port)
         log_to(None, logging.ERROR)
         with tempfile.TemporaryDirectory(prefix="segarena-look-") as scratch:
             shelf = open_catalog(named or ["demo"], Path(scratch, "shelf"), trust=trust, data=data)

@@ -31,6 +31,7 @@ from segarena.errors import (
     InvalidInput,
     PluginError,
     PluginInvalid,
+    PredictTimeout,
     SegarenaError,
     UnknownPlugin,
     UntrustedPlugin,
@@ -237,6 +238,9 @@ def build(kind: str, plugin: PluginSpec | str) -> Any:
         raise PluginInvalid(f"{kind} {spec}: {fault}")
     try:
         made = factory(**options)
+    except PredictTimeout as error:
+        # Where it hangs is what its author needs to know.
+        raise PluginInvalid(with_location(str(error), error)) from error
     except SegarenaError:
         raise
     except (Exception, SystemExit) as error:
@@ -466,6 +470,10 @@ def _load_file(path: str) -> ModuleType:
     sys.modules[name] = module  # dataclasses look up their module during creation
     try:
         spec.loader.exec_module(module)
+    except PredictTimeout as error:
+        del sys.modules[name]
+        why = with_location(str(error), error)
+        raise PluginInvalid(f"{path} cannot be imported: {why}") from error
     except (Exception, SystemExit) as error:
         del sys.modules[name]
         why = with_location(f"{type(error).__name__}: {error}", error)

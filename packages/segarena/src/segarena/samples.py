@@ -261,6 +261,11 @@ def without_void(labels: Labels, ignore: Any = None) -> tuple[Labels, Mask | Non
     return objects, is_void | excluded
 
 
+def word_of_kind(sample_kind: str) -> str:
+    """Return the word for a sample of a kind on pages and terminals: "photograph" for images, else the kind."""
+    return "photograph" if sample_kind == "image" else sample_kind
+
+
 def check_sample(sample: Sample) -> None:
     """Raise an error unless every target matches the sample and target ids are distinct.
 

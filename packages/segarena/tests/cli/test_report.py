@@ -72,7 +72,14 @@ def test_a_run_is_read_against_the_seconds_of_other_people(segarena, refused, tm
 
 
 def test_a_report_of_nothing_is_refused(refused):
-    assert "nowhere: expected a run folder with a run.json in it" in refused("report", "nowhere")
+    message = refused("report", "nowhere")
+    assert "nowhere: expected a run folder with a run.json in it, found nothing" in message
+
+
+def test_a_folder_in_or_above_a_run_gets_the_run_as_a_hint(refused, tmp_path):
+    run = small_run(tmp_path / "runs" / "r").path
+    assert f"which is {run}; name that folder" in refused("report", "runs/r/records")
+    assert "found one in runs/r; name the run itself" in refused("check", "runs")
 
 
 def test_a_report_of_damaged_records_is_refused(segarena, refused, tmp_path):
@@ -213,6 +220,8 @@ def test_labels_name_runs_in_terminal_page_and_latex(segarena, refused, tmp_path
     assert "label: expected RUN=LABEL with one of the runs a, b, got 'c=Mine'" in message
     message = refused("report", "a", "--label", "a=Mine", "--label", "c=Base")
     assert "label: expected RUN=LABEL with one of the runs a, got 'c=Base'" in message
+    message = refused("report", "a", "--label", "c=Mine")
+    assert "label: expected RUN=LABEL with one of the runs a, got 'c=Mine'" in message
     message = refused("report", "a", "--label", "a=Mine", "--label", "a=Base")
     assert "label: expected one label for a, got a second one, 'a=Base'" in message
 

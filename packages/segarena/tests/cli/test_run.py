@@ -326,6 +326,13 @@ def test_after_a_few_samples_a_line_says_how_long_all_may_take(resumed, workers,
     assert [said for said in text.getvalue().splitlines() if "in total" in said] == [line]
 
 
+def test_progress_counts_what_the_tables_count(segarena):
+    answer = segarena(*QUICK)
+    assert "/3 photographs" in answer.stderr
+    assert "3 photographs" in answer.stdout
+    assert "samples" not in answer.stderr
+
+
 def test_what_others_do_counts_for_how_long_all_may_take_and_who_is_waited_for_is_said():
     text = io.StringIO()
     with ProgressBar("title", Console(file=text, width=100)) as shown:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from segarena.datasets.folder import Folder
 from segarena.datasets.folder_detection import dataset_spec, detect_dataset
 from segarena.errors import DatasetMissing
 
@@ -55,6 +56,24 @@ def test_videos_in_frames_and_masks(tmp_path):
     photograph(tmp_path / "frames/cat/0.jpg")
     photograph(tmp_path / "masks/cat/0.png")
     assert dataset_spec(str(tmp_path)).reference == "video-folder"
+
+
+@pytest.mark.parametrize("level", ["photos/images", "."])
+@pytest.mark.parametrize("read", [detect_dataset, lambda path: Folder(path=str(path))])
+def test_a_folder_too_deep_or_too_high_gets_the_right_one_as_a_hint(tmp_path, level, read):
+    photograph(tmp_path / "photos/images/one.jpg")
+    photograph(tmp_path / "photos/masks/one.png")
+    with pytest.raises(
+        DatasetMissing, match=r"photos has photographs in images/ .*use -d \"folder"
+    ):
+        read(tmp_path / level)
+
+
+def test_scans_given_to_the_dataset_of_photographs_name_the_dataset_of_scans(tmp_path):
+    empty_file(tmp_path / "images/case.nii.gz")
+    empty_file(tmp_path / "labels/case.nii.gz")
+    with pytest.raises(DatasetMissing, match=r"volumes in images/ .*use -d \"nifti-folder"):
+        Folder(path=str(tmp_path))
 
 
 def test_other_folders_are_rejected_with_the_layouts(tmp_path):

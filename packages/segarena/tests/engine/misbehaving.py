@@ -285,6 +285,13 @@ class PaintsComparison:
         return 1.0
 
 
+class HangingConstructor:
+    """Any role, as its constructor never returns."""
+
+    def __init__(self):
+        time.sleep(1000)
+
+
 class HangingMetric:
     columns = ("never",)
 

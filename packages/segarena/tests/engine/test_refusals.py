@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 
 from segarena.engine import lockstep
+from segarena.engine import plan as planning
 from segarena.engine.evaluate import evaluate
 from segarena.engine.plan import make_plan
 from segarena.errors import InvalidInput, PluginInvalid, RunConflict, StoreError
@@ -62,6 +63,38 @@ def test_loading_that_hangs_is_ended_and_the_other_samples_go_on(
         "a",
         "c",
     ]
+
+
+@pytest.mark.parametrize("role", ["segmenter", "dataset", "users", "metrics"])
+def test_a_constructor_that_hangs_is_ended_with_its_line(
+    monkeypatch, rules, plugin, tmp_path, role
+):
+    monkeypatch.setattr(planning, "SLOW_CALLS", 1)
+    written = plugin("HangingConstructor")
+    plugins = {"segmenter": plugin("Good"), role: written}
+    if role in ("users", "metrics"):
+        plugins[role] = [written]
+    with pytest.raises(PluginInvalid) as refused:
+        evaluate(rules, out=tmp_path / "r", time_limit_s=0.3, **plugins)
+    assert f"{role.removesuffix('s')} {written} took longer than the limit of 0.3 s" in str(
+        refused.value
+    )
+    assert "misbehaving.py, line" in str(refused.value)
+    assert not (tmp_path / "r").exists()
+
+
+@pytest.mark.parametrize("role", ["segmenter", "users"])
+def test_a_file_whose_import_hangs_is_ended_with_its_line(monkeypatch, rules, tmp_path, role):
+    monkeypatch.setattr(planning, "SLOW_CALLS", 1)
+    file = tmp_path / "endless.py"
+    file.write_text("import time\ntime.sleep(1000)\n")
+    plugins = {"segmenter": "graph", "dataset": "demo", role: f"{file}:Any"}
+    if role == "users":
+        plugins[role] = [f"{file}:Any"]
+    with pytest.raises(
+        PluginInvalid, match=r"longer than the limit of 0\.3 s.*endless\.py, line 2"
+    ):
+        evaluate(rules, out=tmp_path / "r", time_limit_s=0.3, **plugins)
 
 
 @pytest.mark.parametrize("workers", [0, 1])

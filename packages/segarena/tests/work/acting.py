@@ -76,6 +76,7 @@ class Act:
         return acts[unit]() if unit in acts else unit
 
     def hang_past_deadline(self):
+        this_deadline().what = "the constructor"
         this_deadline().value = time.monotonic() + 0.1
         hang()
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from segarena.errors import InvalidInput, UnitDied, UnitHung
+from segarena.errors import InvalidInput, UnitDied, UnitHung, WorkersInvalid
 from segarena.work.jobs import FactoryJob, FunctionJob, UnitFailure, UnitResult
 from segarena.work.persistent_process import PersistentProcess
 
@@ -85,6 +85,13 @@ def test_somebody_is_called_while_a_unit_is_done(standing):
     with pytest.raises(InvalidInput, match="often enough"):
         standing.do("hang", call)
     standing.end()
+
+
+def test_a_process_that_hangs_before_its_first_unit_says_so(act):
+    process = PersistentProcess(act(how_opened="sets a deadline and hangs"), limit_s=60.0)
+    with pytest.raises(WorkersInvalid, match=r"hung in native code \(the constructor\)"):
+        process.do("pid")
+    assert process.number is None
 
 
 def test_a_job_that_cannot_be_opened_says_so():

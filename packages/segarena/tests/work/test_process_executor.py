@@ -83,6 +83,12 @@ def test_processes_that_cannot_start_end_the_work(act):
         do(lambda: None, [1])
 
 
+def test_a_process_that_hangs_before_its_first_unit_ends_the_work(act):
+    job = act(how_opened="sets a deadline and hangs")
+    with pytest.raises(WorkersInvalid, match=r"hung in native code \(the constructor\)"):
+        do(job, [1, 2])
+
+
 def test_a_full_disk_in_one_process_ends_all(act):
     with pytest.raises(StoreError, match="the disk is full"):
         do(act(), ["disk full", "sleeps"])

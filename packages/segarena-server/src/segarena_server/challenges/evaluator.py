@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from segarena.engine.lockstep import RunCast, load_sample, open_sessions
-from segarena.engine.plan import Plan
+from segarena.engine.plan import Plan, time_limit_of
 from segarena.engine.rows import Rows
-from segarena.engine.sample_job import time_limit_of
 from segarena.engine.store import RunFolder
 from segarena.errors import EarlierStateMissing, InvalidInput, StoreError
 from segarena.prompts import Prompt

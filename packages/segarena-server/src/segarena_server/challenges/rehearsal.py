@@ -16,8 +16,8 @@ from pathlib import Path
 
 from segarena.engine.evaluate import finish
 from segarena.engine.lockstep import RunCast, run_sample
+from segarena.engine.plan import time_limit_of
 from segarena.engine.rows import Rows
-from segarena.engine.sample_job import time_limit_of
 from segarena.engine.store import RunFolder
 from segarena.errors import SegarenaError
 from segarena.plugin_spec import PluginSpec

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 import segarena
-from segarena.engine.sample_job import time_limit_of
+from segarena.engine.plan import time_limit_of
 from segarena.engine.store import RunFolder
 from segarena.records.parquet_tables import table_frame
 from segarena_server.challenges.evaluator import Evaluator

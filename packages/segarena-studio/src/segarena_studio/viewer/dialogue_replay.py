@@ -16,7 +16,7 @@ from typing import TypeAlias
 import msgspec
 
 from segarena.engine.answer_verification import given_prompts
-from segarena.engine.plan import Plan
+from segarena.engine.plan import Plan, time_limit_of
 from segarena.engine.replay import (
     Answer,
     AnswerKey,
@@ -27,7 +27,7 @@ from segarena.engine.replay import (
     replay_dialogues,
 )
 from segarena.engine.rows import Rows
-from segarena.engine.sample_job import failure_reason, time_limit_of
+from segarena.engine.sample_job import failure_reason
 from segarena.engine.store import RunFolder
 from segarena.errors import SegmenterError, UntrustedPlugin
 from segarena.plugin_spec import PluginSpec

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.datasets.file_names import NameIndex, confusable_names, normal_form
+from segarena.datasets.folder_detection import layout_hint
 from segarena.datasets.listed_dataset import (
     CheckTally,
     Files,
@@ -109,9 +110,15 @@ class Folder(ListedDataset[ImageSample]):
         self._encoding = MaskEncoding(kind=encoding, ignore_value=ignore_value, threshold=threshold)
         self._min_area_px = min_area_px
         root = Path(path).expanduser()
-        self._images_folder = require_folder(root / images, "images", LAYOUT)
-        self._masks_folder = require_folder(root / masks, "masks", LAYOUT)
-        pairs = _pair(self._images_folder, self._masks_folder)
+        try:
+            self._images_folder = require_folder(root / images, "images", LAYOUT)
+            self._masks_folder = require_folder(root / masks, "masks", LAYOUT)
+            pairs = _pair(self._images_folder, self._masks_folder)
+        except DatasetMissing as error:
+            hint = layout_hint(root)
+            if hint:
+                raise DatasetMissing(f"{error}; {hint}") from error
+            raise
         self._unpaired = [pair.files[0] for pair in pairs.values() if not pair.is_complete]
         self._is_skipping = unpaired == "skip"
         self._pairs = {

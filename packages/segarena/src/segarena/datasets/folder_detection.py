@@ -56,11 +56,32 @@ def detect_dataset(folder: Path) -> DetectedDataset:
             f"{folder}: expected an export of Label Studio as JSON, got one as PNG, whose names do not say to which "
             "images the masks belong. Export it as JSON, which contains the same masks, and put it beside the images"
         )
+    hint = layout_hint(folder)
+    if hint:
+        raise DatasetMissing(f"{folder}: expected the folder of a dataset; {hint}")
     layouts = "; ".join(KNOWN_LAYOUTS)
     raise DatasetMissing(
         f"{folder}: expected one of these layouts: {layouts}; found none. Arrange the files like one of them, or "
         f"name a dataset with its folder, such as sbd(path={str(folder)!r}); 'segarena list datasets' shows all"
     )
+
+
+def layout_hint(folder: Path) -> str:
+    """Return which dataset reads a folder, the folder around it or one in it; "" if none does.
+
+    For messages about a folder that a dataset cannot read. Only layouts of subfolders are tried, because
+    annotation files would have to be read.
+    """
+    folder = folder.resolve()
+    subfolders = []
+    if folder.is_dir():
+        subfolders = sorted(path for path in folder.iterdir() if path.is_dir())
+    for candidate in (folder, folder.parent, *subfolders[:_MOST_READ]):
+        for detect in SUBFOLDER_DETECTORS:
+            detected = detect(candidate)
+            if detected is not None:
+                return f"{candidate} has {detected.layout}: use -d {str(detected.spec)!r}"
+    return ""
 
 
 def dataset_spec(text: str) -> PluginSpec:
@@ -176,11 +197,16 @@ def _json_value(file: Path) -> Any:
         return None
 
 
-DETECTORS: Sequence[Callable[[Path], DetectedDataset | None]] = (
+SUBFOLDER_DETECTORS: Sequence[Callable[[Path], DetectedDataset | None]] = (
     _masks_by_class,
     _image_and_mask_folders,
     _volume_folders,
     _frame_and_mask_folders,
+)
+"""Functions that recognize a layout by its subfolders."""
+
+DETECTORS: Sequence[Callable[[Path], DetectedDataset | None]] = (
+    *SUBFOLDER_DETECTORS,
     _cvat_file,
     _json_file,
     _labelme_files,

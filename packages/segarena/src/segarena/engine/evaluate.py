@@ -42,6 +42,7 @@ from segarena.records.failures import LOADING_PREFIX, Failure, FailureCause, gro
 from segarena.records.fingerprints import Fingerprints
 from segarena.registry import forget_edited_files
 from segarena.roles import Benchmark, Dataset, Segmenter
+from segarena.samples import word_of_kind
 from segarena.segmenters.workers.isolation import PROCESS, sandbox_fault
 from segarena.work.executors import make_executor
 from segarena.work.jobs import Executor, Workers
@@ -256,7 +257,12 @@ def _run_all(
     """Run samples, in this and other processes, until all are done; return whether any were pending before."""
     resumed = samples.count_done
     count = len(samples.folder.samples)
-    progress = Progress(units=count, done=resumed, resumed=resumed)
+    progress = Progress(
+        units=count,
+        unit=f"{word_of_kind(job.plan.benchmark.sample_kind)}s",
+        done=resumed,
+        resumed=resumed,
+    )
     progress.notes += _isolation_notes(samples.folder.config)
     if pages.address:
         close_finished_samples(samples.folder)

@@ -28,7 +28,7 @@ from segarena.engine.plugin_errors import describe_error
 from segarena.engine.rows import Rows, encoder_row, failed_sample
 from segarena.engine.session import Rules, Session
 from segarena.engine.session_protocol import SessionLike
-from segarena.engine.time_limit import TimeLimit
+from segarena.engine.time_limit import SLOW_CALLS, TimeLimit
 from segarena.errors import (
     LoadingFailed,
     PredictionInvalid,
@@ -43,9 +43,6 @@ from segarena.roles import Dataset, Segmenter, User
 from segarena.samples import Sample, Support, check_sample
 
 _Result = TypeVar("_Result")
-
-SLOW_CALLS = 10.0
-"""Factor from the time limit of one prediction to that of loading, an encoder pass, a user and the metrics."""
 
 BatchOrder: TypeAlias = Literal["together", "reversed", "alone", "paired"]
 """Batching of a round's dialogues: all in one batch, in order or reversed; each alone; or each

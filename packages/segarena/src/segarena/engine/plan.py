@@ -23,7 +23,8 @@ from segarena.engine.embeddings import Encoder, segmenter_key
 from segarena.engine.lockstep import RunCast
 from segarena.engine.session import Rules
 from segarena.engine.session_protocol import RemoteDataset
-from segarena.errors import InvalidInput, PluginInvalid, SegarenaError
+from segarena.engine.time_limit import SLOW_CALLS, TimeLimit
+from segarena.errors import InvalidInput, PluginInvalid, PredictTimeout, SegarenaError
 from segarena.options import name_first_option, options_of, suggest_names
 from segarena.plugin_spec import Plugin, PluginSpec
 from segarena.readonly import accept_read_only
@@ -47,6 +48,7 @@ from segarena.segmenters.workers.isolation import (
     isolation_kind,
 )
 from segarena.version import NUMERIC_PACKAGES, __version__
+from segarena.work.deadline import this_deadline
 
 GALLERY_ROUNDS = (1, 2, 3, 5, 10, 20)
 """Default for the rounds after which masks are stored; the mask of the last round is always stored."""
@@ -62,8 +64,14 @@ _PROMPTS = {
 }
 """Plurals of prompt kinds for messages; other kinds are used unchanged."""
 
+TIME_LIMIT_S = 60.0
+"""Default time limit of one prediction."""
+
 LONGEST_S = 1e6
 """Maximum time limit, about 11 days; an alarm cannot be infinite."""
+
+_GRACE_S = 5.0
+"""Seconds between the alarm inside a process and its termination from outside."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +106,7 @@ class Plan:
     repeats: int = 1
     limit: int | None = None
     keep_rounds: tuple[int, ...] = GALLERY_ROUNDS
-    time_limit_s: float = 60.0
+    time_limit_s: float = TIME_LIMIT_S
     name: str = ""
     note: str = ""
     tags: Sequence[str] = ()
@@ -127,7 +135,10 @@ class Plan:
             gives = {name: prompt_kinds(user) for name, user in users.items()}
         try:
             segmenter = _fit(self._built_segmenter(dataset), called, rules)
-        except SegarenaError:
+        except SegarenaError as error:
+            # Importing the file again would hang again.
+            if isinstance(error.__cause__, PredictTimeout):
+                raise
             # Check prompts before building, so that unsuitable prompts are reported before missing
             # weights.
             if isinstance(self.segmenter, PluginSpec) and not self.isolate:
@@ -159,9 +170,9 @@ class Plan:
         """Return the metrics and users; both are empty if a server runs the dialogues."""
         if isinstance(self.dataset, RemoteDataset):
             return (), {}
-        metrics = tuple(build("metric", name) for name in self.benchmark.metrics)
+        metrics = tuple(self._built("metric", name) for name in self.benchmark.metrics)
         _check_columns(self.benchmark, metrics)
-        users = {spec.name: build("user", spec) for spec in self.benchmark.users}
+        users = {spec.name: self._built("user", spec) for spec in self.benchmark.users}
         return metrics, users
 
     def describe(self, dataset: Dataset) -> RunConfiguration:
@@ -242,7 +253,9 @@ class Plan:
         if isinstance(self.dataset, PluginSpec):
             options = self.dataset.options
         spec = PluginSpec.of(str(self.segmenter))
-        return IsolatedWorker(str(spec), hidden_files(dataset, options, spec))
+        return IsolatedWorker(
+            str(spec), hidden_files(dataset, options, spec), SLOW_CALLS * self.time_limit_s
+        )
 
     def _describe(self, kind: str, plugin: Any) -> dict[str, Any]:
         if isinstance(plugin, PluginSpec):
@@ -252,8 +265,9 @@ class Plan:
     def _built(self, kind: str, plugin: Any) -> Any:
         """Return a plug-in object, built if necessary, after checking that it has the methods of its role."""
         if isinstance(plugin, PluginSpec):
-            spec = _with_absolute_paths(plugin) if kind == "dataset" else plugin
-            return build(kind, spec)
+            with time_limit_of(self).watch(f"the constructor of {kind} {plugin}", times=SLOW_CALLS):
+                spec = _with_absolute_paths(plugin) if kind == "dataset" else plugin
+                return build(kind, spec)
         if plugin is not None:
             check_role(kind, plugin, self._called(kind, plugin))
         return plugin
@@ -265,6 +279,16 @@ class Plan:
         if plugin is None:
             return self.name or "participant"
         return type(plugin).__name__
+
+
+def time_limit_of(plan: Plan) -> TimeLimit:
+    """Return the time limit of each call in this process; a parent process may enforce it from outside."""
+    return _time_limit(plan.time_limit_s)
+
+
+def _time_limit(seconds: float) -> TimeLimit:
+    # With a limit below a few seconds, do not wait much longer for a hanging process.
+    return TimeLimit(seconds, this_deadline(), grace_s=min(_GRACE_S, max(1.0, seconds)))
 
 
 def _with_absolute_paths(dataset: PluginSpec) -> PluginSpec:
@@ -311,10 +335,14 @@ def make_plan(
     _check_types({"rounds": rounds, "users": users, "metrics": metrics, **options})
     plan_options = {field.name for field in fields(Plan)}
     own = {name: options.pop(name) for name in list(options) if name not in plan_options}
-    rules = _rules(benchmark, own)
-    if users:
-        named = [PluginSpec.named(user) for user in users]
-        rules = replace(rules, users=tuple(_with_prompts(user, rules) for user in named))
+    seconds = options.get("time_limit_s", TIME_LIMIT_S)
+    _check_time_limit(seconds)
+    # This imports the files of the benchmark and of the users.
+    with _time_limit(seconds).watch("importing the benchmark and its users", times=SLOW_CALLS):
+        rules = _rules(benchmark, own)
+        if users:
+            named = [PluginSpec.named(user) for user in users]
+            rules = replace(rules, users=tuple(_with_prompts(user, rules) for user in named))
     further = [PluginSpec.of(metric) for metric in metrics or ()]
     added = [spec for spec in further if spec not in rules.metrics]
     rules = replace(rules, metrics=(*rules.metrics, *added))
@@ -343,10 +371,7 @@ def _check_values(plan: Plan) -> None:
     for name, number in counts.items():
         if number is not None and number < 1:
             raise InvalidInput(f"{name} must be at least 1, got {number}")
-    if not 0 < plan.time_limit_s <= LONGEST_S:
-        raise InvalidInput(
-            f"the time limit must be above 0 and at most {LONGEST_S:.0f} s, got {plan.time_limit_s:g}"
-        )
+    _check_time_limit(plan.time_limit_s)
     # Written as a negated comparison, so that NaN fails too.
     if not plan.cache_gb > 0:
         raise InvalidInput(f"the cache needs more than 0 GB, got {plan.cache_gb:g}")
@@ -356,6 +381,13 @@ def _check_values(plan: Plan) -> None:
     names = [user.name for user in rules.users]
     if len(set(names)) != len(names):
         raise InvalidInput(f"user names must differ, got {', '.join(names)}")
+
+
+def _check_time_limit(seconds: float) -> None:
+    if not 0 < seconds <= LONGEST_S:
+        raise InvalidInput(
+            f"the time limit must be above 0 and at most {LONGEST_S:.0f} s, got {seconds:g}"
+        )
 
 
 def _with_prompts(user: PluginSpec, rules: Benchmark) -> PluginSpec:

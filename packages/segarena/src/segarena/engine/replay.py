@@ -15,9 +15,8 @@ import numpy as np
 
 from segarena.arrays.rle import decode_rle
 from segarena.engine.lockstep import BatchOrder, RunCast, open_sessions, run_sample
-from segarena.engine.plan import Plan
+from segarena.engine.plan import Plan, time_limit_of
 from segarena.engine.rows import Rows
-from segarena.engine.sample_job import time_limit_of
 from segarena.engine.session import Session
 from segarena.engine.time_limit import TimeLimit
 from segarena.prompts import Prompt

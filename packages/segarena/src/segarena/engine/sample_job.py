@@ -16,7 +16,7 @@ from segarena.capabilities import peak_bytes_elsewhere
 from segarena.engine.earlier_rows import DialogueName, EarlierRows, KeptSample, merge_rows
 from segarena.engine.forecast_subset import EMPTY_WORKLOAD, SampleWorkload, open_session_subset
 from segarena.engine.lockstep import RunCast, run_sample
-from segarena.engine.plan import Plan
+from segarena.engine.plan import Plan, time_limit_of
 from segarena.engine.plugin_errors import collected_tracebacks
 from segarena.engine.rows import Rows, failed_sample
 from segarena.engine.run_location import RunLocation
@@ -28,11 +28,7 @@ from segarena.errors import UnitHung
 from segarena.files.folder_probe import place_probe
 from segarena.records.failures import FailureCause
 from segarena.samples import Sample
-from segarena.work.deadline import this_deadline
 from segarena.work.jobs import Executor, UnitFailure
-
-_GRACE_S = 5.0
-"""Seconds between the alarm inside a process and its termination from outside."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,13 +111,6 @@ class SampleJob:
             "cast": None,
             "home": self.home,
         }
-
-
-def time_limit_of(plan: Plan) -> TimeLimit:
-    """Return the time limit of each call in this process; a parent process may enforce it from outside."""
-    seconds = plan.time_limit_s
-    # With a limit below a few seconds, do not wait much longer for a hanging process.
-    return TimeLimit(seconds, this_deadline(), grace_s=min(_GRACE_S, max(1.0, seconds)))
 
 
 def run_samples(

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from segarena.capabilities import segmenter_capabilities
 from segarena.engine.lockstep import BatchOrder, RunCast, open_sessions, run_sample
-from segarena.engine.plan import Plan, make_plan
+from segarena.engine.plan import Plan, make_plan, time_limit_of
 from segarena.engine.random_streams import random_stream
 from segarena.engine.replay import (
     Answer,
@@ -22,7 +22,7 @@ from segarena.engine.replay import (
     replay_cast,
     replay_dialogues,
 )
-from segarena.engine.sample_job import failure_reason, time_limit_of
+from segarena.engine.sample_job import failure_reason
 from segarena.engine.session import Session
 from segarena.engine.time_limit import TimeLimit
 from segarena.errors import PluginInvalid, SegarenaError, SegmenterError

@@ -94,6 +94,24 @@ _FOR_READERS = (
 """Attributes that completion offers; the others are only for the process that writes the run."""
 
 
+_MAX_DEPTH = 3
+"""Folders above or below a path in which the message about a missing run looks for one."""
+
+
+def _nearby_run(path: Path) -> str:
+    """Return the end of the message about a missing run: the run or the folders that the user may have meant."""
+    for parent in path.absolute().parents[:_MAX_DEPTH]:
+        if (parent / "run.json").is_file():
+            return f", which is {parent}; name that folder"
+    if not path.exists():
+        return ", found nothing; correct the path, or make a run with 'segarena run'"
+    for depth in range(1, _MAX_DEPTH + 1):
+        below = sorted(path.glob("*/" * depth + "run.json"))
+        if below:
+            return f", found one in {below[0].parent}; name the run itself"
+    return ", found none; make one with 'segarena run'"
+
+
 class RunFolder:
     """A run on disk. `open` reads an existing run, `create` starts or continues one.
 
@@ -135,7 +153,7 @@ class RunFolder:
         file = Path(path) / "run.json"
         if not file.is_file():
             raise RunMissing(
-                f"{path}: expected a run folder with a run.json in it; make one with 'segarena run'"
+                f"{path}: expected a run folder with a run.json in it{_nearby_run(Path(path))}"
             )
         config, damage, is_sealed = read_configuration(file)
         return cls(Path(path), config, damage=damage, is_sealed=is_sealed)

@@ -18,6 +18,9 @@ from typing import Any
 from segarena.errors import PredictTimeout
 from segarena.work.deadline import Deadline
 
+SLOW_CALLS = 10.0
+"""Factor from the time limit of one prediction to that of constructors, loading, encoder passes, users and metrics."""
+
 _AT_ONCE_S = 0.001
 """Shortest alarm in seconds; 0 would turn the timer off."""
 

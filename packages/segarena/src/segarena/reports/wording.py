@@ -9,6 +9,7 @@ from segarena.benchmark_rules import Statistic
 from segarena.records.failures import LOADING_PREFIX
 from segarena.reports.display_names import metric_name
 from segarena.reports.recorded_run import Run
+from segarena.samples import word_of_kind
 from segarena.statistics.intervals import PairedDifference
 from segarena.statistics.round_statistics import define_statistic, find_statistic
 
@@ -24,8 +25,7 @@ EARLY_END_NOTE = "A dialogue that ended early keeps its last value for the remai
 
 def sample_word(run: Run) -> str:
     """Return the benchmark's word for a sample, such as "photograph" or "volume"."""
-    kind = run.config.benchmark.sample_kind
-    return "photograph" if kind == "image" else kind
+    return word_of_kind(run.config.benchmark.sample_kind)
 
 
 def intervals_text(word: str, target: str) -> str:

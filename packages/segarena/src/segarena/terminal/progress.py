@@ -33,7 +33,7 @@ class ProgressBar:
     Args:
         title: text before the bar.
         console: console for the output.
-        unit: plural name of a unit.
+        unit: plural name of a unit, if the progress does not name it.
         rate: key of `Progress.counts` to show per second; by default units per second.
         workers: the executor or number of processes, for the forecast.
     """
@@ -56,7 +56,7 @@ class ProgressBar:
             TextColumn("{task.description}"),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn(unit),
+            TextColumn("{task.fields[unit]}"),
             TimeElapsedColumn(),
             TextColumn("{task.fields[rest]}"),
             console=console,
@@ -81,7 +81,8 @@ class ProgressBar:
         title = f"{self._title} {state.stage}" if state.stage else self._title
         stage = self._stages.get(state.stage)
         if stage is None:
-            task = self._bar.add_task(title, total=None, rest="")
+            unit = state.unit or self._unit
+            task = self._bar.add_task(title, total=None, rest="", unit=unit)
             stage = _Stage(task, RemainingTime(self._workers))
             self._stages[state.stage] = stage
         for note in state.notes[stage.notes :]:
@@ -96,7 +97,9 @@ class ProgressBar:
         is_due = is_first_or_last or now - stage.last_line >= _LINE_EVERY_S
         if not self._console.is_terminal and is_due:
             stage.last_line = now
-            self._console.print(f"{title}: {state.done}/{state.units} {self._unit}, {rest}")
+            self._console.print(
+                f"{title}: {state.done}/{state.units} {state.unit or self._unit}, {rest}"
+            )
 
     def _print_forecast(self, stage: _Stage, state: Progress) -> None:
         if stage.left_s is None or stage.is_forecast:
@@ -104,7 +107,8 @@ class ProgressBar:
         stage.is_forecast = True
         all_s = time.monotonic() - stage.started + stage.left_s
         if stage.left_s >= _MIN_FORECAST_S:
-            units = f"{stage.remaining_time.units} of {state.units - state.resumed} {self._unit}"
+            count = state.units - state.resumed
+            units = f"{stage.remaining_time.units} of {count} {state.unit or self._unit}"
             self._console.print(f"about {rough_text(all_s)} in total, estimated from {units}")
 
     def _describe(self, stage: _Stage, state: Progress) -> str:
@@ -120,7 +124,7 @@ class ProgressBar:
         if stage.left_s is not None:
             left = f", {rough_text(stage.left_s)} left"
         failed = f", {state.failures} failed" if state.failures else ""
-        return f"{speed:.1f} {self._rate or self._unit}/s{left}{failed}"
+        return f"{speed:.1f} {self._rate or state.unit or self._unit}/s{left}{failed}"
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ from typing import Generic
 
 from segarena.errors import SegarenaError, UnitDied, UnitHung, WorkersInvalid
 from segarena.work.jobs import Job, Outcome, Result, Unit, UnitFailure, UnitResult, pack_job
-from segarena.work.worker_handle import WorkerHandle
+from segarena.work.worker_handle import WorkerHandle, hung_start
 from segarena.work.worker_process import JobReady, WorkerExit
 
 _POLL_S = 0.2
@@ -102,6 +102,10 @@ class PersistentProcess(Generic[Unit, Result]):
             ready = wait([worker.pipe, worker.process.sentinel], timeout=_POLL_S)
             meanwhile()
             if not ready:
+                if worker.is_overdue(None):
+                    during = worker.deadline.during
+                    self.end()
+                    raise hung_start(during)
                 continue
             message = worker.listen()
             if isinstance(message, WorkerExit):

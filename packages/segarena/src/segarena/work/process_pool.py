@@ -16,7 +16,7 @@ from typing import Any
 from segarena.errors import SegarenaError, UnitDied, UnitHung, WorkersInvalid
 from segarena.work.jobs import Outcome, UnitFailure, with_unit
 from segarena.work.task_queue import TaskQueue
-from segarena.work.worker_handle import WorkerHandle
+from segarena.work.worker_handle import WorkerHandle, hung_start
 from segarena.work.worker_process import JobReady, WorkerExit, WorkerMessage
 
 _POLL_S = 0.2
@@ -137,6 +137,9 @@ class ProcessPool:
         worker.end()
         during = worker.deadline.during
         error: SegarenaError = UnitHung("no answer in time; its process was ended")
+        if is_overdue and not worker.is_open:
+            # The next process would hang, too.
+            raise hung_start(during)
         if not is_overdue:
             self._check_start(worker)
             how = f"{worker.how_it_ended}, {during}" if during else worker.how_it_ended

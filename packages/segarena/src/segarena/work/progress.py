@@ -15,6 +15,7 @@ class Progress:
     Attributes:
         stage: name of the stage, if the work has several.
         units: total number of units.
+        unit: plural name of a unit, such as "photographs"; "" leaves the name to the display.
         done: number of units that are resumed, done now, or failed.
         resumed: number of units done before this call.
         elsewhere: number of units done meanwhile by other processes that share the work.
@@ -28,6 +29,7 @@ class Progress:
 
     stage: str = ""
     units: int
+    unit: str = ""
     done: int = 0
     resumed: int = 0
     elsewhere: int = 0

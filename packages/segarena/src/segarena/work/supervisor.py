@@ -77,7 +77,7 @@ def _supervise(
             os.waitpid(child, 0)
             return _report(
                 f"a plug-in hung in native code ({deadline.what}) and was killed; "
-                "with --workers 1 the run would continue without it"
+                "with --workers 1, runs continue after a prediction that hangs"
             )
     code = os.waitstatus_to_exitcode(status)
     during = f" ({deadline.during})" if deadline.during else ""

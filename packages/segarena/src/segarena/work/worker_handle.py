@@ -12,7 +12,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from segarena.errors import UnitFailed
+from segarena.errors import UnitFailed, WorkersInvalid
 from segarena.work.deadline import SHARED_BYTES, SharedDeadline
 from segarena.work.jobs import UnitFailure
 from segarena.work.worker_process import WorkerMessage, run_worker
@@ -64,13 +64,16 @@ class WorkerHandle:
             self.pipe.send_bytes(pickle.dumps(task[1]))
 
     def is_overdue(self, limit_s: float | None) -> bool:
-        """Return whether the unit exceeds `limit_s`, or its current call exceeds the deadline that the job set."""
-        if self.task is None:
+        """Return whether the unit exceeds `limit_s`, or the current call exceeds the deadline that the job set.
+
+        A job may also set one while it opens.
+        """
+        if self.task is None and self.is_open:
             return False
         now = time.monotonic()
         if 0.0 < self.deadline.value < now:
             return True
-        return limit_s is not None and now > self.taken_s + limit_s
+        return self.task is not None and limit_s is not None and now > self.taken_s + limit_s
 
     def listen(self) -> WorkerMessage | None:
         """Return the next message of the process; None if it died."""
@@ -98,6 +101,14 @@ class WorkerHandle:
         self.process.kill()
         self.process.join()
         self.pipe.close()
+
+
+def hung_start(during: str) -> WorkersInvalid:
+    """Return the error for a process that exceeds its deadline before the job is open."""
+    return WorkersInvalid(
+        f"a worker process hung in native code ({during}) before its first sample and was ended; "
+        "raise --time-limit if it only needs longer"
+    )
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sqlalchemy.orm import Session
 
-from segarena.engine.sample_job import time_limit_of
+from segarena.engine.plan import time_limit_of
 from segarena.errors import InvalidInput, PluginInvalid, SegarenaError
 from segarena_server.challenges.description import read_challenge
 from segarena_server.challenges.run_plan import participant_plan

@@ -11,8 +11,8 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from segarena.dialogue import Prediction
+from segarena.engine.plan import time_limit_of
 from segarena.engine.rows import Rows
-from segarena.engine.sample_job import time_limit_of
 from segarena.engine.store import RunFolder, files_of_rows
 from segarena.errors import InvalidInput, SegarenaError
 from segarena.files.hashes import sha256

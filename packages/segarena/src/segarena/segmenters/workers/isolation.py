@@ -28,7 +28,9 @@ PROCESS = "process"
 
 PROGRAM = "segarena.segmenters.workers.isolated_program"
 
-_START_S = 600.0
+_MIN_START_S = 60.0
+"""Shortest time limit of a start in seconds: importing a network's packages may take this long."""
+
 _TRIAL_S = 30.0
 _BWRAP = "bwrap"
 _OPTIONS = (
@@ -56,20 +58,27 @@ class IsolatedWorker(Worker):
     Args:
         plugin: the segmenter as written ("grabcut", "my_model.py:MyModel").
         hidden: folders and files of the dataset, which the worker cannot read.
+        start_s: seconds for a start, including the constructor of the plug-in; at least `_MIN_START_S`.
     """
 
-    def __init__(self, plugin: str, hidden: Sequence[str]) -> None:
+    def __init__(
+        self,
+        plugin: str,
+        hidden: Sequence[str],
+        start_s: float = 600.0,
+    ) -> None:
         self._plugin = plugin
         self._hidden = tuple(hidden)
+        self._start_s = max(start_s, _MIN_START_S)
         words = [sys.executable, "-m", PROGRAM, plugin]
         if sandbox_fault() == "":
             words = [*_bwrap_words(self._hidden), *words]
-        super().__init__(shlex.join(words), start_s=_START_S)
+        super().__init__(shlex.join(words), start_s=self._start_s)
         # The run itself records the name of the plug-in.
         self.display_name = ""
 
     def __reduce__(self) -> Any:
-        return partial(IsolatedWorker, self._plugin, self._hidden), ()
+        return partial(IsolatedWorker, self._plugin, self._hidden, self._start_s), ()
 
     @property
     def identity(self) -> dict[str, dict[str, str]]:  # pyright: ignore[reportIncompatibleVariableOverride] -- read only

@@ -185,6 +185,12 @@ def test_check_tells_counts_and_where_they_differ_from_the_published_ones(root):
     )
 
 
+def test_a_user_s_videos_in_the_layout_are_not_compared_with_published_counts(tmp_path):
+    write_sequence(tmp_path, "cell-7", labels_of())
+    write_list(tmp_path, "val", ["cell-7"])
+    assert not any("published" in text for text in messages(davis(tmp_path), is_error=False))
+
+
 def test_published_counts_add_up():
     assert PUBLISHED["trainval"] == tuple(
         a + b for a, b in zip(PUBLISHED["train"], PUBLISHED["val"], strict=True)

@@ -70,6 +70,17 @@ CAPABILITIES = (
     ),
     Capability(
         "segmenter",
+        "encode_batch(samples)",
+        "the encodings of several samples from one pass, in order; called in place of `encode` where the next samples "
+        "are loaded ahead. If it fails, the samples are encoded one by one",
+    ),
+    Capability(
+        "segmenter",
+        "image_batch",
+        "the number of samples that `encode_batch` should receive at once; 1 (the default) never calls it",
+    ),
+    Capability(
+        "segmenter",
         "pack(encoded)",
         "encodings as named arrays, without loss, so that `--cache` keeps them; `encode` then depends on the pixels "
         "alone, not on the sample's name or targets",
@@ -218,6 +229,8 @@ class SegmenterCapabilities:
     sample_kinds: frozenset[str]
     sees_truth: bool
     encodes_with_prompts: bool
+    encode_batch: Callable[[Sequence[Sample]], Sequence[Any]] | None
+    image_batch: int
     packing: EncodingPacker | None
     fingerprint: str | None
     device: str
@@ -267,6 +280,8 @@ def segmenter_capabilities(segmenter: object) -> SegmenterCapabilities:
         sample_kinds=frozenset(getattr(segmenter, "sample_kinds", IMAGES)),
         sees_truth=_is_true(segmenter, "sees_truth"),
         encodes_with_prompts=_is_true(segmenter, "encodes_with_prompts"),
+        encode_batch=getattr(segmenter, "encode_batch", None),
+        image_batch=int(getattr(segmenter, "image_batch", 1)),
         packing=_packer(segmenter),
         fingerprint=getattr(segmenter, "fingerprint", None),
         device=str(getattr(segmenter, "device", "cpu")),

@@ -153,6 +153,20 @@ class RunOptions:
             rich_help_panel=RARE,
         ),
     ] = None
+    prefetch: Annotated[
+        int | None,
+        typer.Option(
+            help="Samples that --workers 0 loads ahead while dialogues run. [default: 2]",
+            rich_help_panel=RARE,
+        ),
+    ] = None
+    prefetch_gb: Annotated[
+        float | None,
+        typer.Option(
+            help="Memory limit of these samples in GB. [default: 1]",
+            rich_help_panel=RARE,
+        ),
+    ] = None
     check_plugins: Annotated[
         bool | None,
         typer.Option(

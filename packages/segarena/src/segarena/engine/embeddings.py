@@ -14,7 +14,7 @@ import json
 import sys
 import time
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from io import BytesIO
@@ -73,6 +73,9 @@ class Encoder:
 
     The first encoding is written and read back. If computing it was faster than reading it, the
     cache is turned off.
+
+    Attributes:
+        image_batch: number of samples that the segmenter encodes in one pass.
     """
 
     def __init__(
@@ -85,7 +88,16 @@ class Encoder:
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._segmenter = segmenter
-        self._sees_truth = segmenter_capabilities(segmenter).sees_truth
+        abilities = segmenter_capabilities(segmenter)
+        self._sees_truth = abilities.sees_truth
+        self._encode_batch = abilities.encode_batch
+        self.image_batch = 1
+        if self._encode_batch is not None:
+            self.image_batch = abilities.image_batch
+        # Encodings that were computed in the pass of an earlier sample.
+        self._ahead: dict[str, tuple[Sample, Encoding]] = {}
+        # Samples that had a pass with others, which is not tried again.
+        self._alone: set[str] = set()
         self._key = key
         self._clock = clock
         self._folder: BlobFolder | None = None
@@ -101,15 +113,19 @@ class Encoder:
         Raises:
             SegmenterError: the result of `pack` contains values other than named numeric arrays.
         """
+        known, encoding = self._ahead.pop(sample.id, (None, None))
+        if known is not sample:
+            encoding = None
         if self._folder is None:
-            return self._encode(sample)
+            return encoding or self._encode(sample)
         started = self._clock()
         key = sample_key(self._key, sample)
-        arrays = self._read(key, self._folder)
-        if arrays is not None:
-            value = self._segmenter.unpack(arrays)
-            return Encoding(value, self._clock() - started, is_from_cache=True)
-        encoding = self._encode(sample)
+        if encoding is None:
+            arrays = self._read(key, self._folder)
+            if arrays is not None:
+                value = self._segmenter.unpack(arrays)
+                return Encoding(value, self._clock() - started, is_from_cache=True)
+            encoding = self._encode(sample)
         self._store(key, sample, encoding, self._folder)
         return encoding
 
@@ -128,12 +144,45 @@ class Encoder:
         self._supports.put(key, encoding, memory_bytes(encoding.value))
         return encoding, True
 
+    def wants_batch(self, sample: Sample) -> bool:
+        """Return whether `encode_together` should encode this sample with the following ones."""
+        if self.image_batch == 1 or sample.id in self._ahead or sample.id in self._alone:
+            return False
+        if self._folder is None:
+            return True
+        return self._read(sample_key(self._key, sample), self._folder) is None
+
+    def encode_together(self, samples: Sequence[Sample]) -> None:
+        """Encode samples in one pass, and keep the encodings until `encode` requests them.
+
+        If this fails, `encode` computes each of them alone, so that only the sample that causes the
+        error fails. Propagates the exception of the segmenter.
+
+        Raises:
+            SegmenterError: the segmenter has no `encode_batch`, or returns another number of encodings.
+        """
+        if self._encode_batch is None:
+            raise SegmenterError("the segmenter has no encode_batch")
+        self._alone.update(sample.id for sample in samples)
+        started = self._clock()
+        values = list(self._encode_batch([self._shown(sample) for sample in samples]))
+        if len(values) != len(samples):
+            raise SegmenterError(
+                f"encode_batch: expected {len(samples)} encodings, got {len(values)}"
+            )
+        # A pass has one duration, which its samples share equally.
+        seconds = (self._clock() - started) / len(samples)
+        for sample, value in zip(samples, values, strict=True):
+            self._ahead[sample.id] = (sample, Encoding(value, seconds))
+
     def _encode(self, sample: Sample) -> Encoding:
         started = self._clock()
-        # Only controls may see the ground truth.
-        shown = sample if self._sees_truth else without_truth(sample)
-        value = self._segmenter.encode(shown)
+        value = self._segmenter.encode(self._shown(sample))
         return Encoding(value, self._clock() - started)
+
+    def _shown(self, sample: Sample) -> Sample:
+        # Only controls may see the ground truth.
+        return sample if self._sees_truth else without_truth(sample)
 
     def _read(self, key: str, folder: BlobFolder) -> dict[str, NDArray[Any]] | None:
         in_memory = self._memory.get(key)

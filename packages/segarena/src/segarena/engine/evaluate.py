@@ -111,8 +111,8 @@ def evaluate(
             `workers=0`.
         on_progress: called with the state of the run.
         options: seed, repeats, limit, keep_rounds, time_limit_s, name, note, tags, cache, cache_gb,
-            check_plugins, isolate: see `segarena.engine.plan.Plan`; and the benchmark's own, like
-            `protocol="published"`.
+            prefetch, prefetch_gb, check_plugins, isolate: see `segarena.engine.plan.Plan`; and the
+            benchmark's own, like `protocol="published"`.
 
     Raises:
         SegarenaError: raised before the run begins, if something is missing or incompatible.
@@ -285,7 +285,9 @@ def _run_all(
         if pages.address:
             results = serve_samples(job, samples.folder, order, pages.check)
         else:
-            results = run_samples(job, rules, samples.folder, order, executor)
+            results = run_samples(
+                job, rules, samples.folder, order, executor, upcoming=samples.upcoming
+            )
         # Closing the generator ends the workers, even if an error leaves this loop.
         with closing(results):
             for result in results:

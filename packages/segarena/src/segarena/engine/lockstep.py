@@ -8,6 +8,7 @@ nothing.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -26,6 +27,7 @@ from segarena.engine.embeddings import Encoder, Encoding
 from segarena.engine.mutation_guard import forbid_mutation
 from segarena.engine.plugin_errors import describe_error
 from segarena.engine.rows import Rows, encoder_row, failed_sample
+from segarena.engine.sample_prefetch import SamplePrefetcher
 from segarena.engine.session import Rules, Session
 from segarena.engine.session_protocol import SessionLike
 from segarena.engine.time_limit import SLOW_CALLS, TimeLimit
@@ -71,6 +73,7 @@ class RunCast:
         users: the users, by their names in the records.
         repeats: number of dialogues of each user about each target.
         encoder: encodes with the segmenter, or reads encodings from the cache.
+        prefetcher: loads the samples, some of them ahead; None loads each when it is opened.
         user_abilities: capabilities of the users, by the same names.
     """
 
@@ -80,6 +83,7 @@ class RunCast:
     rules: Rules
     encoder: Encoder
     repeats: int = 1
+    prefetcher: SamplePrefetcher | None = None
     user_abilities: dict[str, UserCapabilities] = field(init=False)
 
     @property
@@ -156,7 +160,10 @@ def open_sample(
     who = f"dataset {cast.rules.dataset}"
     try:
         with limit.watch(f"loading {sample_id}", times=SLOW_CALLS, who=who):
-            sample = load_sample(cast.dataset, sample_id)
+            if cast.prefetcher is None:
+                sample = load_sample(cast.dataset, sample_id)
+            else:
+                sample = cast.prefetcher.load(sample_id)
             sessions = open_all(cast, sample)
     except WorkStopped:
         # A lost connection concerns the whole run and must not become a failure of this sample.
@@ -205,6 +212,7 @@ class OpenSample:
         """Return the encoding; None if encoding failed, which fails all dialogues."""
         cast = self._cast
         sample = self.sample
+        self._encode_together()
         watch = self._limit.watch(
             f"encoding {sample.id}", times=SLOW_CALLS, who=cast.segmenter_name
         )
@@ -218,6 +226,37 @@ class OpenSample:
             for session in self.sessions:
                 session.fail(describe_error("encode", error))
             return None
+
+    def _encode_together(self) -> None:
+        """Encode the sample in one pass with the following ones, if the segmenter can."""
+        cast = self._cast
+        encoder = cast.encoder
+        if cast.prefetcher is None or not encoder.wants_batch(self.sample):
+            return
+        samples = [self.sample]
+        for sample in cast.prefetcher.following(self.sample.id, encoder.image_batch - 1):
+            # A sample without targets has no dialogues, so it is not encoded.
+            if sample.targets:
+                samples.append(sample)
+        if len(samples) == 1:
+            return
+        watch = self._limit.watch(
+            f"encoding {len(samples)} samples from {self.sample.id} on",
+            times=SLOW_CALLS * len(samples),
+            who=cast.segmenter_name,
+        )
+        guard = forbid_mutation(cast.segmenter_name, *samples, is_on=cast.rules.check_plugins)
+        try:
+            with watch, guard:
+                encoder.encode_together(samples)
+        except (SharedArrayModified, WorkStopped):
+            raise
+        except Exception as error:
+            warnings.warn(
+                f"{len(samples)} samples could not be encoded together, so they are encoded one by one: {error}",
+                RuntimeWarning,
+                stacklevel=2,
+            )
 
     def hold(self, sessions: Sequence[SessionLike]) -> Generator[None]:
         """Run some of the dialogues to their end in batches; yield after each round.

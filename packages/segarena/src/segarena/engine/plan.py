@@ -92,6 +92,9 @@ class Plan:
         tags: words by which people sort their runs.
         cache: folder of encodings shared with other runs (see `segarena.engine.embeddings`); None for no cache.
         cache_gb: maximum size of that folder.
+        prefetch: number of samples that a run in this process loads ahead, in a thread; 0 loads each when its
+            dialogues begin.
+        prefetch_gb: memory of the samples that are loaded ahead; at most one sample exceeds it.
         check_plugins: whether to detect plug-ins that modify shared arrays (`segarena.engine.mutation_guard`).
         isolate: whether the segmenter runs in a process without the ground truth that, with bubblewrap, cannot read the
             dataset's files (`segarena.segmenters.workers.isolation`).
@@ -112,6 +115,8 @@ class Plan:
     tags: Sequence[str] = ()
     cache: str | Path | None = None
     cache_gb: float = 20.0
+    prefetch: int = 2
+    prefetch_gb: float = 1.0
     check_plugins: bool = False
     isolate: bool = False
     fingerprint: FingerprintBy = "content"
@@ -375,6 +380,10 @@ def _check_values(plan: Plan) -> None:
     # Written as a negated comparison, so that NaN fails too.
     if not plan.cache_gb > 0:
         raise InvalidInput(f"the cache needs more than 0 GB, got {plan.cache_gb:g}")
+    if plan.prefetch < 0 or not plan.prefetch_gb > 0:
+        raise InvalidInput(
+            f"prefetch must be at least 0 samples in more than 0 GB, got {plan.prefetch} in {plan.prefetch_gb:g}"
+        )
     if plan.fingerprint not in get_args(FingerprintBy):
         expected = " or ".join(get_args(FingerprintBy))
         raise InvalidInput(f"fingerprint: expected {expected}, got {plan.fingerprint!r}")

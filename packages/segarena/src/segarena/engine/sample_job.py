@@ -15,15 +15,16 @@ from typing import Any
 from segarena.capabilities import peak_bytes_elsewhere
 from segarena.engine.earlier_rows import DialogueName, EarlierRows, KeptSample, merge_rows
 from segarena.engine.forecast_subset import EMPTY_WORKLOAD, SampleWorkload, open_session_subset
-from segarena.engine.lockstep import RunCast, run_sample
+from segarena.engine.lockstep import RunCast, load_sample, run_sample
 from segarena.engine.plan import Plan, time_limit_of
 from segarena.engine.plugin_errors import collected_tracebacks
 from segarena.engine.rows import Rows, failed_sample
 from segarena.engine.run_location import RunLocation
+from segarena.engine.sample_prefetch import SamplePrefetcher
 from segarena.engine.session import Rules
 from segarena.engine.session_protocol import RemoteDataset, SessionLike
 from segarena.engine.store import RunFolder, files_of_rows
-from segarena.engine.time_limit import TimeLimit
+from segarena.engine.time_limit import SLOW_CALLS, TimeLimit
 from segarena.errors import UnitHung
 from segarena.files.folder_probe import place_probe
 from segarena.records.failures import FailureCause
@@ -119,10 +120,21 @@ def run_samples(
     folder: RunFolder,
     indices: Iterable[int],
     executor: Executor,
+    *,
+    upcoming: Sequence[int] = (),
 ) -> Generator[SampleResult]:
     """Run samples and yield their results as they finish.
 
     A sample that kills its process is recorded as failed.
+
+    Args:
+        job: the job.
+        rules: the rules of the dialogues.
+        folder: folder of the run.
+        indices: indices of the samples, each requested when a process is free.
+        executor: runs the job.
+        upcoming: the same indices, if they are known before they are requested. If the job runs in
+            this process, the next samples are then loaded while one runs.
 
     Raises:
         StoreError: a file cannot be written.
@@ -132,6 +144,10 @@ def run_samples(
         if not executor.is_near:
             mark = stack.enter_context(place_probe(folder.path))
             job = replace(job, home=RunLocation(mark, folder.config))
+        prefetcher = _create_prefetcher(job, [folder.samples[index] for index in upcoming])
+        if prefetcher is not None and job.cast is not None:
+            stack.enter_context(closing(prefetcher))
+            job = replace(job, cast=replace(job.cast, prefetcher=prefetcher))
         outcomes = stack.enter_context(closing(executor.map(job, indices)))
         for outcome in outcomes:
             if isinstance(outcome, UnitFailure):
@@ -141,6 +157,27 @@ def run_samples(
                 yield write_sample_rows(folder, outcome.unit, Rows([record]), outcome.seconds)
             else:
                 yield _write_returned_files(folder, outcome.result)
+
+
+def _create_prefetcher(job: SampleJob, sample_ids: Sequence[str]) -> SamplePrefetcher | None:
+    """Return the prefetcher of a run in this process; None if samples are not to be loaded ahead."""
+    plan = job.plan
+    # A challenge hands out samples one by one.
+    if (
+        job.cast is None
+        or not plan.prefetch
+        or not sample_ids
+        or isinstance(job.cast.dataset, RemoteDataset)
+    ):
+        return None
+    return SamplePrefetcher(
+        partial(load_sample, job.cast.dataset),
+        sample_ids,
+        limit_s=SLOW_CALLS * plan.time_limit_s,
+        # The samples that share a pass of the encoder are loaded in addition.
+        max_samples=plan.prefetch + job.cast.encoder.image_batch - 1,
+        max_bytes=int(plan.prefetch_gb * 1e9),
+    )
 
 
 def _write_returned_files(folder: RunFolder, result: SampleResult) -> SampleResult:
@@ -187,6 +224,9 @@ def _run_one(
 
     with collected_tracebacks() as tracebacks:
         rows = run_sample(cast, samples[index], limit, opening=open_part)
+    if cast.prefetcher is not None and rows.rounds:
+        # Not before an answer, because a run whose first samples all fail ends early.
+        cast.prefetcher.start()
     rows = merge_rows(kept, rows, order)
     seconds = time.perf_counter() - started
     result = write_sample_rows(folder, index, rows, seconds, workload)

@@ -6,7 +6,7 @@ finish the run.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -38,6 +38,11 @@ class SampleQueue(Protocol):
     @property
     def sharers(self) -> int:
         """Number of processes that run samples."""
+        ...
+
+    @property
+    def upcoming(self) -> Sequence[int]:
+        """The indices that `turn` returns, if they are known in advance."""
         ...
 
     def __enter__(self) -> SampleQueue: ...
@@ -98,6 +103,11 @@ class ExclusiveSampleQueue:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
+
+    @property
+    def upcoming(self) -> Sequence[int]:
+        """All pending samples."""
+        return self._pending
 
     def turn(self, on_wait: OnWait) -> Iterator[int] | None:
         """Return all pending samples at the first call; None if there are none, and at later calls."""
@@ -173,6 +183,11 @@ class SharedSampleQueue:
     def sharers(self) -> int:
         """Number of processes that share the run."""
         return self._claims.count_sharers
+
+    @property
+    def upcoming(self) -> Sequence[int]:
+        """Nothing, because the other processes decide which samples remain."""
+        return ()
 
     def __enter__(self) -> SharedSampleQueue:
         with ExitStack() as stack:

@@ -25,7 +25,8 @@ _AT_ONCE_S = 0.001
 """Shortest alarm in seconds; 0 would turn the timer off."""
 
 
-def _too_slow(what: str, seconds: float) -> BaseException:
+def too_slow(what: str, seconds: float) -> BaseException:
+    """Return the error for a call that took longer than its time limit."""
     return PredictTimeout(
         f"{what} took longer than the limit of {seconds:g} s; raise --time-limit to allow it"
     )
@@ -50,7 +51,7 @@ class TimeLimit:
         deadline: Deadline | None = None,
         grace_s: float = 5.0,
         clock: Callable[[], float] = time.monotonic,
-        error: Callable[[str, float], BaseException] = _too_slow,
+        error: Callable[[str, float], BaseException] = too_slow,
     ) -> None:
         self.seconds = seconds
         self._deadline = deadline

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import warnings
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -11,6 +12,8 @@ from segarena.segmenters.learned.promptable.devices import (  # noqa: E402
     BatchRunner,
     choose_batch_size,
     choose_device,
+    copy_to_device,
+    copy_together_to_host,
 )
 
 NO_GPU = pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU is there")
@@ -95,3 +98,21 @@ def test_automatic_batches_take_half_of_the_free_memory(monkeypatch, free_gib, s
     )
     assert choose_batch_size("auto", torch.device("cuda:0"), side_px=side_px) == size
     assert choose_batch_size(5, torch.device("cuda:0"), side_px=side_px) == 5
+
+
+def test_tensors_that_are_copied_together_keep_shapes_types_and_values():
+    mask = torch.arange(15).reshape(3, 5) % 2 == 0
+    scores = torch.tensor([0.5, -1.25, float("nan")])
+    flag = torch.tensor(True)
+    arrays = copy_together_to_host(flag, scores, mask)
+    assert [array.dtype for array in arrays] == [np.bool_, np.float32, np.bool_]
+    assert [array.shape for array in arrays] == [(), (3,), (3, 5)]
+    for array, tensor in zip(arrays, (flag, scores, mask), strict=True):
+        np.testing.assert_array_equal(array, tensor.numpy())
+
+
+def test_arrays_reach_the_device_in_the_wanted_format():
+    array = np.arange(12, dtype=np.int64).reshape(3, 4)[:, ::2]
+    tensor = copy_to_device(array, torch.device("cpu"), torch.float32)
+    assert tensor.dtype == torch.float32
+    np.testing.assert_array_equal(tensor.numpy(), array)

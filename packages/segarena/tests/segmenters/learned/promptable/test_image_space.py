@@ -56,7 +56,7 @@ def test_upsampled_logits_lie_where_they_were_without_a_half_pixel_shift(shape, 
     centres = (np.arange(low) + 0.5) * 64 / low  # in the square
     rows, columns = centres * shape[0] / space.inner[0], centres * shape[1] / space.inner[1]
     plane = torch.from_numpy((2 * rows[:, None] - 3 * columns[None, :]).astype(np.float32))
-    full = space.upsample(plane).numpy()
+    full = space.upsample(plane[None])[0].numpy()
     assert full.shape == shape
     wanted = 2 * (np.arange(shape[0]) + 0.5)[:, None] - 3 * (np.arange(shape[1]) + 0.5)[None, :]
     row_margin, column_margin = (
@@ -74,6 +74,32 @@ def test_a_drawn_mask_comes_back_from_its_logits(is_padded):
     logits = space.mask_logits(mask, 64)
     assert logits.min() == -10
     assert logits.max() == pytest.approx(10)
-    again = space.upsample(torch.from_numpy(logits)).numpy() > 0
+    again = space.upsample(torch.from_numpy(logits)[None])[0].numpy() > 0
     assert (again & mask).sum() / (again | mask).sum() > 0.97
     assert (space.mask_logits(np.zeros_like(mask), 64) == -10).all()
+
+
+@pytest.mark.parametrize("is_padded", [True, False])
+@pytest.mark.parametrize("shape", [(1, 1), (40, 70), (200, 90), (64, 64)])
+def test_a_device_prepares_pixels_that_differ_by_at_most_one_grey_level(shape, is_padded):
+    image = np.random.default_rng(1).integers(0, 256, (*shape, 3), dtype=np.uint8)
+    space = ImageSpace.of(shape, 64, is_padded=is_padded)
+    mean, std = (0.5, 0.4, 0.3), (0.2, 0.3, 0.4)
+    here = space.pixels(image, mean, std)
+    there = space.pixels_on(torch.device("cpu"), image, mean, std)
+    assert there.shape == here.shape
+    assert there.dtype == torch.float32
+    levels = (here - there).abs() * torch.tensor(std).reshape(1, 3, 1, 1) * 255
+    assert float(levels.max()) < 1.001
+    height, width = space.inner
+    assert not there[..., height:, :].any()
+    assert not there[..., :, width:].any()
+
+
+def test_planes_are_upsampled_together_as_they_are_alone():
+    planes = torch.from_numpy(np.random.default_rng(0).normal(size=(5, 16, 16)).astype(np.float32))
+    for is_padded in (True, False):
+        space = ImageSpace.of((50, 33), 64, is_padded=is_padded)
+        together = space.upsample(planes)
+        for index in range(len(planes)):
+            assert torch.equal(together[index], space.upsample(planes[index : index + 1])[0])

@@ -10,10 +10,12 @@ pytest.importorskip("transformers")
 
 from PIL import Image  # noqa: E402
 from torch.nn import functional  # noqa: E402
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 from segarena.dialogue import Dialogue, Prediction  # noqa: E402
 from segarena.errors import InvalidPrompt, PredictionInvalid, SegmenterError  # noqa: E402
 from segarena.prompts import Box, Click, MaskPrompt, Scribble  # noqa: E402
+from segarena.segmenters.learned.promptable import device_logits, devices  # noqa: E402
 from segarena.segmenters.learned.promptable.devices import BatchRunner  # noqa: E402
 from segarena.segmenters.learned.promptable.inference_options import ImageOptions  # noqa: E402
 from segarena.segmenters.learned.promptable.sam_network import SAM_VARIANTS, SamNetwork  # noqa: E402
@@ -174,8 +176,8 @@ def test_a_drawn_mask_reaches_the_network_as_logits_where_it_was_drawn(family, m
     (ours,) = network.predict(encoded, [Dialogue().ask((MaskPrompt(drawn),))])
     mask, chosen, _ = library_answer(model, family, image, [], low=low)
     same(ours, mask, chosen, family=family)
-    assert (encoded.space.upsample(low).numpy() > 0)[12:38, 22:68].all()
-    assert ((encoded.space.upsample(low).numpy() > 0) & ~drawn).mean() < 0.06
+    assert (encoded.space.upsample(low[None])[0].numpy() > 0)[12:38, 22:68].all()
+    assert ((encoded.space.upsample(low[None])[0].numpy() > 0) & ~drawn).mean() < 0.06
 
 
 def test_a_batch_gives_exactly_what_single_calls_give_on_the_cpu(family, model):
@@ -375,3 +377,76 @@ def test_an_image_that_does_not_fit_into_memory_is_an_error(tiny_model, monkeypa
     monkeypatch.setattr(network.model, "get_image_embeddings", full)
     with pytest.raises(SegmenterError, match="out of memory while encoding one image"):
         network.encode(photograph())
+
+
+@pytest.fixture
+def copies(monkeypatch):
+    """The shapes that leave the device; the CPU plays the device."""
+    shapes = []
+
+    def copy(tensor):
+        shapes.append(tuple(tensor.shape))
+        return tensor.numpy()
+
+    monkeypatch.setattr(devices, "copy_to_host", copy)
+    monkeypatch.setattr(device_logits, "copy_to_host", copy)
+    return shapes
+
+
+class Waits(TorchDispatchMode):
+    """Counts operations that wait for the device because they return a number to Python."""
+
+    count = 0
+
+    def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
+        self.count += operation is torch.ops.aten._local_scalar_dense.default
+        return operation(*args, **(kwargs or {}))
+
+
+def on_a_device(model, family, size, limit_bytes=10**6):
+    """A network that treats the CPU as a device with memory of its own for logits."""
+    network = network_of(model, family, size=size)
+    network.pool = device_logits.LogitsPool(limit_bytes)
+    return network
+
+
+def test_one_copy_per_batch_leaves_the_device_and_logits_stay_there(family, model, copies):
+    network = on_a_device(model, family, size=8)
+    encoded = network.encode(photograph())
+    dialogues = [Dialogue().ask((click,)) for click in CLICKS]
+    for _ in range(3):
+        copies.clear()
+        with Waits() as waits:
+            answers = network.predict(encoded, dialogues)
+        assert len(copies) == 1
+        assert waits.count == 0
+        assert all(answer.logits.is_on_device for answer in answers)
+        dialogues = [
+            dialogue.answer(answer).ask((CLICKS[1],))
+            for dialogue, answer in zip(dialogues, answers, strict=True)
+        ]
+
+
+def test_answers_do_not_depend_on_where_logits_are(family, model):
+    here = network_of(model, family)
+    encoded = here.encode(photograph())
+    rounds = [(click,) for click in CLICKS]
+    wanted = talk(here, encoded, rounds)
+    # Room for one: all logits but the newest are spilled.
+    for limit_bytes in (10**6, 4 * 32 * 32, 0):
+        there = on_a_device(model, family, size=1, limit_bytes=limit_bytes)
+        for ours, theirs in zip(talk(there, encoded, rounds), wanted, strict=True):
+            assert np.array_equal(ours.mask, theirs.mask)
+            assert np.array_equal(np.asarray(ours.logits), theirs.logits)
+            assert ours.score == theirs.score
+
+
+@pytest.mark.parametrize(
+    "scores", [[[0.2, 0.9, 0.9]], [[0.5, 0.5, 0.5]], [[0.1, float("nan"), 0.9]], [[0.3]]]
+)
+def test_the_best_of_equal_scores_is_the_first_as_in_numpy(tiny_model, scores):
+    network = network_of(tiny_model("sam"), "sam")
+    scores = torch.tensor(scores)
+    assert network._choose(scores).tolist() == scores.numpy().argmax(axis=1).tolist()
+    third = network_of(tiny_model("sam"), "sam", ImageOptions(mask_choice="third"))
+    assert third._choose(scores).tolist() == [min(2, scores.shape[1] - 1)]

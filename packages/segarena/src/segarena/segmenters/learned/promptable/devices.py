@@ -7,8 +7,11 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from segarena.errors import PluginInvalid, SegmenterError
-from segarena.pytorch import torch
+from segarena.pytorch import Tensor, torch
 
 LARGEST_BATCH = 64
 """Maximum batch size; larger batches save too little time for the memory that they need."""
@@ -40,6 +43,57 @@ def choose_device(name: str) -> torch.device:
         available = ", ".join(map(repr, devices))
         raise PluginInvalid(f"device={name!r} does not exist; available: 'auto', {available}")
     return torch.device(wanted)
+
+
+def copy_to_device(
+    array: NDArray[Any],
+    device: torch.device,
+    dtype: torch.dtype | None = None,
+) -> Tensor:
+    """Copy an array to a device, without waiting for a GPU to finish earlier work.
+
+    Args:
+        array: any shape and numeric dtype.
+        device: destination; on the CPU the result shares the memory of a contiguous array.
+        dtype: format of the result; None keeps that of the array. A GPU converts the format itself.
+    """
+    tensor = torch.from_numpy(np.ascontiguousarray(array))
+    if device.type == "cuda":
+        # Only copies from page-locked memory run beside the computation.
+        tensor = tensor.pin_memory().to(device, non_blocking=True)
+    return tensor.to(device, dtype)
+
+
+def copy_to_host(tensor: Tensor) -> NDArray[Any]:
+    """Return a tensor as an array in main memory. This waits until the device has computed it."""
+    tensor = tensor.detach()
+    if tensor.device.type != "cuda":
+        return tensor.cpu().numpy()
+    host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+    host.copy_(tensor, non_blocking=True)
+    torch.cuda.current_stream(tensor.device).synchronize()
+    # Page-locked memory is scarce, so it must not live as long as a prediction.
+    return host.numpy().copy()
+
+
+def copy_together_to_host(*tensors: Tensor) -> list[NDArray[Any]]:
+    """Return tensors as arrays in main memory; one copy and one wait serve all of them.
+
+    Args:
+        tensors: bool, uint8 or float32, any shapes, on one device.
+    """
+    octets = torch.cat([tensor.contiguous().reshape(-1).view(torch.uint8) for tensor in tensors])
+    copied = copy_to_host(octets)
+    arrays: list[NDArray[Any]] = []
+    start = 0
+    for tensor in tensors:
+        stop = start + tensor.numel() * tensor.element_size()
+        dtype = np.dtype(str(tensor.dtype).removeprefix("torch."))
+        # A copy, because a float may start at any byte, and the arrays live for different times.
+        values = copied[start:stop].copy().view(dtype)
+        arrays.append(values.reshape(tensor.shape))
+        start = stop
+    return arrays
 
 
 def check_batch_size(size: int | str) -> None:
@@ -83,6 +137,14 @@ def choose_batch_size(
         _BYTES_PER_DIALOGUE * (side_px / _DEFAULT_SIDE_PX) ** 2 * bytes_per_number / _FLOAT32_BYTES
     )
     return max(1, min(LARGEST_BATCH, int(free_bytes / 2 / each_bytes)))
+
+
+def bytes_for_features(device: torch.device) -> int:
+    """Return how many bytes of a GPU's memory may hold features of a video: half of the free memory; 0 on the CPU."""
+    if device.type != "cuda":
+        return 0
+    free_bytes, _ = torch.cuda.mem_get_info(device)
+    return free_bytes // 2
 
 
 class BatchRunner:

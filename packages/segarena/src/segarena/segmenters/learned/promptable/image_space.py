@@ -16,6 +16,7 @@ from PIL import Image
 
 from segarena.pytorch import Tensor, functional, torch
 from segarena.samples import Mask, Shape
+from segarena.segmenters.learned.promptable.devices import copy_to_device
 from segarena.segmenters.learned.promptable.image_preparation import normalize_image
 
 _MASK_LOGIT = 10.0
@@ -81,6 +82,31 @@ class ImageSpace:
         square[:, :height, :width] = normalize_image(self._resize(image), mean, std)
         return torch.from_numpy(square)[None]
 
+    def pixels_on(
+        self,
+        device: torch.device,
+        image: NDArray[np.uint8],
+        mean: Sequence[float],
+        std: Sequence[float],
+    ) -> Tensor:
+        """Return the network's input like `pixels`, but resized and normalized on the device.
+
+        Only the 8-bit image travels to the device. Grey levels after resizing differ from those of
+        `pixels` by at most one.
+        """
+        planes = copy_to_device(image, device).permute(2, 0, 1)[None]
+        # GPUs resize only floating-point numbers with antialiasing; grey levels are whole numbers.
+        resized = functional.interpolate(
+            planes.float(), self.inner, mode="bilinear", align_corners=False, antialias=True
+        )
+        levels = resized.round().clamp(0, 255)
+        centre = torch.tensor(mean, dtype=torch.float32).reshape(1, 3, 1, 1)
+        spread = torch.tensor(std, dtype=torch.float32).reshape(1, 3, 1, 1)
+        normalized = (levels / 255 - centre.to(device)) / spread.to(device)
+        below = self.side - self.inner[0]
+        right = self.side - self.inner[1]
+        return functional.pad(normalized, (0, right, 0, below))
+
     def _resize(self, image: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Resize the image to its inner size, with Pillow or PyTorch, which differ by at most one grey level."""
         if self.is_padded:
@@ -96,16 +122,15 @@ class ImageSpace:
         return resized_batch[0].permute(1, 2, 0).numpy()
 
     def upsample(self, logits: Tensor) -> Tensor:
-        """Upsample low-resolution logits (h, w) to the image size (H, W), cropping the padding."""
-        planes = logits[None, None]
+        """Upsample low-resolution logits (n, h, w) to the image size (n, H, W), cropping the padding."""
+        planes = logits[:, None]
         if self.is_padded:
             planes = functional.interpolate(
                 planes, (self.side, self.side), mode="bilinear", align_corners=False
             )
             planes = planes[..., : self.inner[0], : self.inner[1]]
-        return functional.interpolate(planes, self.shape, mode="bilinear", align_corners=False)[
-            0, 0
-        ]
+        full = functional.interpolate(planes, self.shape, mode="bilinear", align_corners=False)
+        return full[:, 0]
 
     def mask_logits(self, mask: Mask, low_side: int) -> NDArray[np.float32]:
         """Convert a mask prompt to logits from -10 (outside) to 10, float32 (low_side, low_side).
@@ -126,3 +151,16 @@ class ImageSpace:
         )
         logits = low[0, 0] * (2 * _MASK_LOGIT) - _MASK_LOGIT
         return logits.numpy()
+
+
+def network_pixels(
+    space: ImageSpace,
+    image: NDArray[np.uint8],
+    mean: Sequence[float],
+    std: Sequence[float],
+    device: torch.device,
+) -> Tensor:
+    """Return the network's input on its device, float32 (1, 3, side, side); a GPU resizes the image itself."""
+    if device.type == "cuda":
+        return space.pixels_on(device, image, mean, std)
+    return space.pixels(image, mean, std).to(device)

@@ -6,9 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from segarena.dialogue import Dialogue
 from segarena.errors import PluginInvalid
 
@@ -55,13 +52,10 @@ class ImageOptions:
         negative = len(dialogue.clicks) - positive
         return max(positive, negative) == 1
 
-    def choose(self, scores: NDArray[np.float32]) -> int:
-        """Return the index of the mask to return; the first one on ties."""
-        index = _MASK_CHOICES[self.mask_choice]
-        if index is None:
-            return int(scores.argmax())
-        # If a network predicts a single mask, there is no second or third mask to choose.
-        return min(index, len(scores) - 1)
+    @property
+    def mask_index(self) -> int | None:
+        """Index of the mask to return; None for the one with the best estimated IoU."""
+        return _MASK_CHOICES[self.mask_choice]
 
 
 @dataclass(kw_only=True, eq=False)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.dialogue import Prediction
 from segarena.pytorch import Tensor, torch
 from segarena.segmenters.learned.promptable.devices import BatchRunner, encoding_context
 from segarena.segmenters.learned.promptable.image_space import ImageSpace
 from segarena.segmenters.learned.promptable.inference_options import ImageOptions
-from segarena.segmenters.learned.promptable.sam_network import EmbeddedImage, SamNetwork
-from segarena.segmenters.learned.promptable.tensor_serialization import check_finite
+from segarena.segmenters.learned.promptable.sam_network import (
+    EmbeddedImage,
+    SamNetwork,
+    upsample_in_parts,
+)
 from segarena.segmenters.volumes.intensity_windows import resize_to_unit_square
 
 
@@ -41,16 +44,11 @@ class MedSamNetwork(SamNetwork):
             embeddings = self.variant.embed(self.model, pixels)
         return EmbeddedImage(space, embeddings)
 
-    def _finish(
-        self,
-        space: ImageSpace,
-        masks: Tensor,
-        scores: NDArray[np.float32],
-    ) -> Prediction:
-        low = masks[0]
-        check_finite(low, f"as {self.dtype}")
+    def _is_inside(self, space: ImageSpace, low: Tensor) -> Tensor:
         # MedSAM's code applies the sigmoid before it resizes, so its interpolated borders differ
         # from SAM's.
-        probabilities = space.upsample(low.sigmoid())
-        mask = (probabilities > 0.5).cpu().numpy()
-        return Prediction(mask=mask, score=float(scores[0]))
+        return upsample_in_parts(low, lambda part: space.upsample(part.sigmoid()) > 0.5)
+
+    def _logits_to_keep(self, low: Tensor) -> Sequence[Any]:
+        # MedSAM accepts boxes only.
+        return [None] * len(low)

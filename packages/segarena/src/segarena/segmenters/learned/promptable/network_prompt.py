@@ -12,6 +12,7 @@ from segarena.dialogue import Dialogue
 from segarena.errors import SegmenterError
 from segarena.prompts import Box, MaskPrompt, check_prompt
 from segarena.segmenters.drawing.marks import check_prompt_kinds
+from segarena.segmenters.learned.promptable.device_logits import DeviceLogits
 from segarena.segmenters.learned.promptable.image_space import ImageSpace
 from segarena.segmenters.learned.promptable.inference_options import ImageOptions
 
@@ -26,14 +27,15 @@ class NetworkPrompt:
         points: float (n, 2), (x, y) of all clicks, in the order given.
         labels: int32 (n,), 1 positive, 0 negative.
         box: float (4,), x and y of its first and last pixel; None without a box.
-        logits: float32 (low, low), the previous logits or a mask prompt; None without either.
+        logits: float32 (low, low), the previous logits, possibly on the device, or a mask prompt; None
+            without either.
         is_several: whether the network should predict several masks.
     """
 
     points: NDArray[np.floating]
     labels: NDArray[np.int32]
     box: NDArray[np.floating] | None
-    logits: NDArray[np.float32] | None
+    logits: NDArray[np.float32] | DeviceLogits | None
     is_several: bool
 
     @property
@@ -90,7 +92,7 @@ def _mask_logits(
     space: ImageSpace,
     low_side: int,
     options: ImageOptions,
-) -> NDArray[np.float32] | None:
+) -> NDArray[np.float32] | DeviceLogits | None:
     drawn = [prompt for prompt in dialogue.prompts if isinstance(prompt, MaskPrompt)]
     is_new = any(isinstance(prompt, MaskPrompt) for prompt in dialogue.rounds[-1])
     previous = None
@@ -102,6 +104,8 @@ def _mask_logits(
                 f"previous logits: expected shape {(low_side, low_side)}, got {previous.shape}; "
                 "they come from another segmenter"
             )
+        if isinstance(previous, DeviceLogits):
+            return previous
         return np.asarray(previous, dtype=np.float32)
     if not drawn:
         return None

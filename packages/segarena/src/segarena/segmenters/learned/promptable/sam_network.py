@@ -13,14 +13,25 @@ from numpy.typing import NDArray
 from segarena.dialogue import Dialogue, Prediction
 from segarena.pytorch import Tensor, torch
 from segarena.segmenters.learned.promptable import tensor_serialization
-from segarena.segmenters.learned.promptable.devices import BatchRunner, encoding_context
+from segarena.segmenters.learned.promptable.device_logits import DeviceLogits, LogitsPool
+from segarena.segmenters.learned.promptable.devices import (
+    BatchRunner,
+    copy_to_device,
+    copy_to_host,
+    copy_together_to_host,
+    encoding_context,
+)
 from segarena.segmenters.learned.promptable.image_preparation import IMAGENET_MEAN, IMAGENET_STD
-from segarena.segmenters.learned.promptable.image_space import ImageSpace
+from segarena.segmenters.learned.promptable.image_space import ImageSpace, network_pixels
 from segarena.segmenters.learned.promptable.inference_options import ImageOptions
 from segarena.segmenters.learned.promptable.network_prompt import (
     NetworkPrompt,
     build_network_prompt,
 )
+from segarena.segmenters.learned.promptable.tensor_serialization import not_finite_error
+
+_DIALOGUES_PER_UPSAMPLING = 16
+"""Dialogues that are upsampled at once: for photographs of 12 megapixels, 0.8 GB of logits."""
 
 # The image processor of SAM 3 uses these statistics instead of ImageNet's.
 _SAM3_STATISTICS = ((0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
@@ -103,8 +114,12 @@ class SamNetwork:
         self.variant = SAM_VARIANTS[family]
         self.options = options
         self.batches = batches
+        # Waiting for a copy after each round would leave a GPU idle; on the CPU there is no copy.
+        self.pool: LogitsPool | None = None
         weight = next(model.parameters())
         self.device = weight.device
+        if self.device.type != "cpu":
+            self.pool = LogitsPool()
         self.dtype = weight.dtype
         settings = model.config.prompt_encoder_config
         self.side = int(settings.image_size)
@@ -119,8 +134,8 @@ class SamNetwork:
         """
         mean, std = self.variant.normalization
         space = ImageSpace.of(image.shape[:2], self.side, is_padded=self.variant.is_padded)
-        pixels = space.pixels(image, mean, std).to(self.device, self.dtype)
         with encoding_context():
+            pixels = network_pixels(space, image, mean, std, self.device).to(self.dtype)
             embeddings = self.variant.embed(self.model, pixels)
         return EmbeddedImage(space, embeddings)
 
@@ -186,11 +201,9 @@ class SamNetwork:
                 **self._arguments(prompts),
                 multimask_output=prompts[0].is_several,
             )
-            scores = answer.iou_scores[:, 0].float().cpu().numpy()
-            predictions: list[Prediction] = []
-            for masks, score in zip(answer.pred_masks[:, 0], scores, strict=True):
-                predictions.append(self._finish(encoded.space, masks.float(), score))
-            return predictions
+            masks = answer.pred_masks[:, 0].float()
+            scores = answer.iou_scores[:, 0].float()
+            return self._finish(encoded.space, masks, scores)
 
     def _arguments(self, prompts: Sequence[NetworkPrompt]) -> dict[str, Any]:
         """Return the prompts as arguments of the model: one image with one object per dialogue."""
@@ -202,33 +215,94 @@ class SamNetwork:
         if first.box is not None:
             arguments["input_boxes"] = self._stack([prompt.box for prompt in prompts])
         if first.logits is not None:
-            masks = self._stack([prompt.logits for prompt in prompts])
+            masks = self._stack_logits([prompt.logits for prompt in prompts])
             arguments["input_masks"] = masks.to(self.dtype)
         return arguments
 
     def _stack(self, arrays: Sequence[Any]) -> Tensor:
         """Stack arrays to one tensor on the device, with one object per dialogue."""
-        stacked = np.stack(arrays)[:, None]
-        return torch.from_numpy(stacked).to(self.device)
+        return copy_to_device(np.stack(arrays)[:, None], self.device)
+
+    def _stack_logits(self, logits: Sequence[Any]) -> Tensor:
+        """Stack logits, each of which is an array or stays on the device."""
+        if not any(isinstance(each, DeviceLogits) for each in logits):
+            return self._stack(logits)
+        tensors: list[Tensor] = []
+        for each in logits:
+            if isinstance(each, DeviceLogits):
+                tensors.append(each.on(self.device))
+            else:
+                tensors.append(copy_to_device(each, self.device))
+        return torch.stack(tensors)[:, None]
 
     def _finish(
         self,
         space: ImageSpace,
         masks: Tensor,
-        scores: NDArray[np.float32],
-    ) -> Prediction:
-        """Choose one of k masks, (k, low, low), and return it as a prediction with its logits."""
-        index = self.options.choose(scores)
-        low = masks[index]
-        tensor_serialization.check_finite(low, f"as {self.dtype}")
-        is_inside = space.upsample(low) > self.options.threshold
-        mask = is_inside.cpu().numpy()
+        scores: Tensor,
+    ) -> list[Prediction]:
+        """Choose a mask for each of n dialogues, and return them as predictions with their logits.
+
+        Everything is computed on the device. One copy brings the masks, the scores and the result
+        of the finite check of the whole batch to main memory.
+
+        Args:
+            space: position of the image in the network's input.
+            masks: float32 (n, k, low, low), logits.
+            scores: float32 (n, k), estimated IoU.
+
+        Raises:
+            PredictionInvalid: a chosen mask contains NaN or infinity.
+        """
+        chosen = self._choose(scores)
+        rows = torch.arange(len(masks), device=masks.device)
+        low = masks[rows, chosen]
+        is_finite = torch.isfinite(low).all()
+        inside = self._is_inside(space, low)
+        finite, best_scores, masks_on_host = copy_together_to_host(
+            is_finite, scores[rows, chosen], inside
+        )
+        if not finite:
+            raise not_finite_error(f"as {self.dtype}")
+        logits = self._logits_to_keep(low)
+        predictions: list[Prediction] = []
+        for mask, each, score in zip(masks_on_host, logits, best_scores, strict=True):
+            predictions.append(Prediction(mask=mask, logits=each, score=float(score)))
+        return predictions
+
+    def _choose(self, scores: Tensor) -> Tensor:
+        """Return the index of each dialogue's mask, (n,); the first one on ties."""
+        count = scores.shape[1]
+        index = self.options.mask_index
+        if index is not None:
+            # If a network predicts a single mask, there is no second or third mask to choose.
+            return torch.full_like(scores[:, 0], min(index, count - 1), dtype=torch.long)
+        highest = scores.max(dim=1, keepdim=True).values
+        # `argmax` of a GPU may return any of several equal scores. NaN counts as the highest, like
+        # in NumPy.
+        is_best = (scores == highest) | scores.isnan()
+        positions = torch.arange(count, device=scores.device)
+        return torch.where(is_best, positions, count).min(dim=1).values
+
+    def _is_inside(self, space: ImageSpace, low: Tensor) -> Tensor:
+        """Return the masks of logits (n, low, low) in the size of the image, bool (n, H, W)."""
+        return upsample_in_parts(low, lambda part: space.upsample(part) > self.options.threshold)
+
+    def _logits_to_keep(self, low: Tensor) -> Sequence[Any]:
+        """Return the logits that the next round of each dialogue receives."""
         # SAM 2 clamps the logits that it reuses as a mask prompt, but SAM does not.
         limit = self.variant.logits_limit
         if limit is not None:
             low = low.clamp(-limit, limit)
-        score = float(scores[index])
-        return Prediction(mask=mask, logits=low.cpu().numpy(), score=score)
+        if self.pool is None:
+            return list(copy_to_host(low))
+        # Copies, because a view would keep the logits of the whole batch alive.
+        return [self.pool.keep(each.clone()) for each in low]
+
+
+def upsample_in_parts(low: Tensor, upsample: Callable[[Tensor], Tensor]) -> Tensor:
+    """Upsample logits (n, low, low) in parts whose floating-point images fit into memory, and join the masks."""
+    return torch.cat([upsample(part) for part in low.split(_DIALOGUES_PER_UPSAMPLING)])
 
 
 def _expand(value: Any, count: int) -> Any:

@@ -50,6 +50,11 @@ def check_finite(output: Tensor, where: object) -> None:
         where: context for the message, such as "as bfloat16" or "in frame 3".
     """
     if not bool(torch.isfinite(output).all()):
-        raise PredictionInvalid(
-            f"the network returned NaN or infinity {where}; use dtype='float32' or other weights"
-        )
+        raise not_finite_error(where)
+
+
+def not_finite_error(where: object) -> PredictionInvalid:
+    """Return the error for an output that contains NaN or infinity; `where` as in `check_finite`."""
+    return PredictionInvalid(
+        f"the network returned NaN or infinity {where}; use dtype='float32' or other weights"
+    )

@@ -13,8 +13,12 @@ from segarena.dialogue import Dialogue, Prediction
 from segarena.errors import SegmenterError
 from segarena.pytorch import Tensor, functional, torch
 from segarena.samples import Labels, Mask, VideoSample
-from segarena.segmenters.learned.promptable.devices import out_of_memory_error
-from segarena.segmenters.learned.promptable.image_space import ImageSpace
+from segarena.segmenters.learned.promptable.devices import (
+    bytes_for_features,
+    copy_to_host,
+    out_of_memory_error,
+)
+from segarena.segmenters.learned.promptable.image_space import ImageSpace, network_pixels
 from segarena.segmenters.learned.promptable.inference_options import VideoOptions
 from segarena.segmenters.learned.promptable.sam_network import SAM_VARIANTS
 from segarena.segmenters.learned.promptable.tensor_serialization import check_finite
@@ -70,11 +74,18 @@ class TrackingNetwork:
         space = ImageSpace.of(sample.frame_shape, self.side, is_padded=VARIANT.is_padded)
 
         def encode_frame(image: NDArray[np.uint8]) -> tuple[FeatureMaps, FeatureMaps]:
-            pixels = space.pixels(image, mean, std).to(self.device, self.dtype)
+            pixels = network_pixels(space, image, mean, std, self.device).to(self.dtype)
             features = self.model.get_image_features(pixels, return_dict=True)
             return features.fpn_hidden_states, features.fpn_position_encoding
 
-        return EncodedVideo(sample, space, encode_frame, self.device, self.limit_bytes)
+        return EncodedVideo(
+            sample,
+            space,
+            encode_frame,
+            self.device,
+            self.limit_bytes,
+            device_bytes=bytes_for_features(self.device),
+        )
 
     def predict(self, encoded: EncodedVideo, dialogue: Dialogue) -> Prediction:
         """Predict a dialogue by tracking every prompted object again, with the prompts of all rounds.
@@ -201,14 +212,13 @@ class _VideoResult:
         # The session lists objects in the order of their first prompt, while labels use ids.
         by_id = np.argsort(tracked.object_ids).tolist()
         low = tracked.logits[by_id]
-        planes = [space.upsample(plane) for plane in low]
-        full = torch.stack(planes).cpu().numpy()
+        full = copy_to_host(space.upsample(low))
         likeliest = self._ids[full.argmax(axis=0)]
         is_object = full.max(axis=0) > self._threshold
         self._labels[tracked.frame] = np.where(is_object, likeliest, 0)
         if self.logits is not None:
             clipped = low.clamp(-LOGITS_LIMIT, LOGITS_LIMIT)
-            self.logits[:, tracked.frame] = clipped.cpu().numpy()
+            self.logits[:, tracked.frame] = copy_to_host(clipped)
 
 
 def _resize_mask(mask: Mask, side: int) -> Tensor:

@@ -22,7 +22,8 @@ class EncodedVideo:
 
     The cache permanently keeps the first frames that fit. Frames are visited in order, so a cache
     of the most recent frames would drop each frame just before its next use. Frames that do not fit
-    are encoded again each time. Results do not depend on the cache.
+    are encoded again each time. Results do not depend on the cache. On a GPU, frames first fill a
+    part of its memory, where they need no copy, and then main memory.
 
     Args:
         sample: the video.
@@ -30,7 +31,8 @@ class EncodedVideo:
         encode_frame: function that maps a frame, uint8 (H, W, 3), to its feature maps and their
             position embeddings, on the device.
         device: device of the network.
-        limit_bytes: size of the cache.
+        limit_bytes: size of the cache in main memory.
+        device_bytes: size of the cache in a GPU's memory; ignored on the CPU.
     """
 
     def __init__(
@@ -40,6 +42,7 @@ class EncodedVideo:
         encode_frame: Callable[[NDArray[np.uint8]], tuple[FeatureMaps, FeatureMaps]],
         device: torch.device,
         limit_bytes: int,
+        device_bytes: int = 0,
     ) -> None:
         self.sample = sample
         self.space = space
@@ -47,6 +50,7 @@ class EncodedVideo:
         self._encode_frame = encode_frame
         self._device = device
         self._free_bytes = limit_bytes
+        self._free_device_bytes = 0 if device.type == "cpu" else device_bytes
         self._cache: dict[int, FeatureMaps] = {}
         self._position: FeatureMaps = []
         self._current: tuple[int, FeatureMaps] = (-1, [])
@@ -85,10 +89,13 @@ class EncodedVideo:
         return maps
 
     def _store(self, frame: int, maps: FeatureMaps) -> None:
-        """Store the features of a frame if they fit into the limit; stored frames are never evicted."""
+        """Store the features of a frame if they fit into a limit; stored frames are never evicted."""
         size_bytes = 0
         for part in maps:
             size_bytes += part.numel() * part.element_size()
-        if size_bytes <= self._free_bytes:
+        if size_bytes <= self._free_device_bytes:
+            self._free_device_bytes -= size_bytes
+            self._cache[frame] = maps
+        elif size_bytes <= self._free_bytes:
             self._free_bytes -= size_bytes
             self._cache[frame] = [part.cpu() for part in maps]

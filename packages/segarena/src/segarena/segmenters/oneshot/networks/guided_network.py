@@ -122,7 +122,7 @@ class GuidedNetwork(SamNetwork):
         cells = cosines.reshape(1, 1, height, width)
         # PerSAM's code selects the points from similarities at the resolution of SAM's masks.
         low = functional.interpolate(cells, scale_factor=4, mode="bilinear", align_corners=False)
-        full = encoded.space.upsample(low[0, 0])
+        full = encoded.space.upsample(low[0])[0]
         similarities: NDArray[np.float32] = full.cpu().numpy()
         extremes: list[tuple[int, int]] = []
         for index in (similarities.argmax(), similarities.argmin()):

@@ -358,3 +358,21 @@ def test_fingers_zoom_and_every_target_is_large_enough(editor):
           }).map((each) => each.outerHTML)"""
     )
     assert small == []
+
+
+def test_brightness_and_contrast_change_the_display_alone_and_are_remembered(
+    editor, enter, barriers
+):
+    page = editor()
+    filter_of = "segarena.editor.picture.base.style.filter"
+    page.keyboard.press("Shift+D")
+    page.get_by_label("Brightness", exact=True).fill("50")
+    assert page.evaluate(filter_of) == "brightness(2) contrast(1)"
+    assert barriers(page) == {}
+    page.keyboard.press("8")
+    assert page.evaluate(filter_of) == "brightness(2) contrast(1.1487)"
+    enter(page)
+    assert page.evaluate(filter_of) == "brightness(2) contrast(1.1487)"
+    page.keyboard.press("9")
+    assert page.evaluate(filter_of) == ""
+    assert page.evaluate("segarena.saving.base") == 0

@@ -10,9 +10,11 @@ import pkgutil
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from dicom import write_ct
 from folders import Folder
 from PIL import Image
 
@@ -76,6 +78,10 @@ def readers() -> list[Folder]:
         _reader("mask.png", grey.save, read_mask_values),
         _reader("deep.png", Image.fromarray(LABELS).save, read_mask_values),
         _reader("palette.png", palette.save, read_mask_colours),
+        _reader("grey16.png", Image.fromarray(LABELS).save, _picture),
+        _reader("grey16.tif", Image.fromarray(LABELS).save, _picture),
+        _reader("pages.tif", _pages, _picture),
+        _reader("picture.dcm", _dicom_picture, _picture),
         _reader("edges.png", grey.save, read_detection),
         _reader("edges.npy", lambda path: np.save(path, LABELS / 9), read_detection),
         _reader(
@@ -142,6 +148,24 @@ def readers() -> list[Folder]:
             _scenes,
         ),
     ]
+
+
+def _picture(path: Path) -> Any:
+    """Read a picture as the studio does when it is uploaded."""
+    from segarena_studio.annotation.pictures import check_picture
+
+    return check_picture(path.name, path.read_bytes())
+
+
+def _dicom_picture(path: Path) -> None:
+    with TemporaryDirectory() as folder:
+        write_ct(Path(folder))
+        path.write_bytes((Path(folder) / "0.dcm").read_bytes())
+
+
+def _pages(path: Path) -> None:
+    page = Image.fromarray(LABELS)
+    page.save(path, save_all=True, append_images=[page])
 
 
 _STROKES = """sample,target,person,stroke,is_positive,row,column

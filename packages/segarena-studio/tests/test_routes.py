@@ -87,6 +87,8 @@ WHO = {
     ("POST", f"{TASK}/comments"): SEES_TASK,
     ("POST", f"{TASK}/comments/{{comment_id:int}}/done"): SEES_TASK,
     ("GET", f"{TASK}/picture"): SEES_TASK,
+    # Only of pictures of 16 bits:
+    ("GET", f"{TASK}/values"): NOBODY_HERE,
     ("GET", f"{TASK}/preview"): SEES_TASK,
     ("GET", f"{TASK}/thumbnail"): SEES_TASK,
     ("GET", f"{TASK}/neighbours"): SEES_TASK,

@@ -114,7 +114,7 @@ def _serve(
     else:
         added = sync_folder(site, person, folder, _print_progress)
         typer.echo(f"{_count_pictures(added.new + added.known)}, {added.new} new")
-        for line in (*added.refused, *added.same):
+        for line in (*added.refused, *added.same, *added.notes):
             typer.secho(line, fg="yellow")
         if added.project_id is not None:
             page = f"projects/{added.project_id}"

@@ -7,6 +7,7 @@ import zipfile
 import numpy as np
 import pytest
 from annotation_fixtures import box, give_task, picture, project_of, scene, someone, text_of
+from deep_files import RAMP, encoded
 from PIL import Image
 
 from segarena_studio.annotation.drafts import add_revision
@@ -110,3 +111,30 @@ def test_without_photographs_pictures_keep_their_names(site, project, tmp_path):
     with site.database.reading() as session:
         names = {row.name for row in session.query(Picture).where(Picture.project_id == project)}
     assert {image["file_name"] for image in named} == names
+
+
+def test_pictures_of_16_bits_are_exported_unchanged_and_told(site, tmp_path):
+    lea = someone(site, "Lea")
+    project = project_of(site, lea, pictures=0)
+    content = encoded(RAMP, "TIFF")
+    with site.database.writing() as session:
+        row = session.get_one(Project, project)
+        checked = check_picture("deep.tif", content)
+        add_picture(session, row, site.folder.photographs, checked, 0.0)
+        (task,) = session.query(Task).where(Task.project_id == project).all()
+    give_task(site, task, lea)
+    drawn = text_of(scene(box(10, 10, 60, 60)))
+    with site.database.writing() as session:
+        add_revision(
+            session,
+            session.get_one(Task, task.id),
+            drawn,
+            read_document(drawn),
+            1.0,
+            client_id="c",
+        )
+    out = tmp_path / "out"
+    export_project(site, project, out, EXPORT)
+    assert (out / "images" / "deep.tif").read_bytes() == content
+    told = "images/deep.tif is the unchanged file of a picture of 16 bits"
+    assert told in (out / "README.txt").read_text()

@@ -505,3 +505,21 @@ def test_strokes_of_the_brush_become_outlines(editor, kept):
     for count in (1, 1, 1, 0):
         page.keyboard.press("z")
         assert page.locator(".regions > li").count() == count
+
+
+def test_brightness_and_contrast_change_the_display_alone_and_are_remembered(
+    editor, enter, barriers
+):
+    page = editor()
+    filter_of = "segarena.editor.picture.base.style.filter"
+    page.keyboard.press("Shift+D")
+    page.get_by_label("Brightness", exact=True).fill("50")
+    assert page.evaluate(filter_of) == "brightness(2) contrast(1)"
+    assert barriers(page) == {}
+    page.keyboard.press("8")
+    assert page.evaluate(filter_of) == "brightness(2) contrast(1.1487)"
+    enter(page)
+    assert page.evaluate(filter_of) == "brightness(2) contrast(1.1487)"
+    page.keyboard.press("9")
+    assert page.evaluate(filter_of) == ""
+    assert page.evaluate("segarena.saving.base") == 0

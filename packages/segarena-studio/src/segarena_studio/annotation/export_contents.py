@@ -57,7 +57,7 @@ class ExportedTask:
 
     Attributes:
         picture_id, picture, shape: number, name and (H, W) of the picture.
-        sha256, bytes: hash and size of the photograph.
+        sha256, kind, bytes: hash, media type and size of the photograph.
         annotator: name or number of the annotator in the export.
         state: state of the task.
         document: the drawing, compressed.
@@ -68,6 +68,7 @@ class ExportedTask:
     picture: str
     shape: tuple[int, int]
     sha256: str
+    kind: str
     bytes: int
     annotator: str
     state: str
@@ -163,6 +164,7 @@ def _drawn(
             picture=picture.name,
             shape=(picture.height, picture.width),
             sha256=picture.sha256,
+            kind=picture.kind,
             bytes=picture.bytes,
             annotator=label,
             state=task.state,

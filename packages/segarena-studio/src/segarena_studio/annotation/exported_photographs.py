@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from segarena.files.images import read_image, read_orientation
 from segarena.systems.scenes.files.label_png import encode_png
 from segarena_server.storage.content_store import ContentStore
+from segarena_studio.annotation.deep_pictures import is_deep
 from segarena_studio.annotation.export_contents import ExportedTask
 from segarena_studio.annotation.pictures import media_type
 
@@ -38,12 +39,14 @@ class ExportedPhotograph:
         sha256: hash of the stored file.
         is_turned: whether EXIF rotates the stored file, so that the export writes upright pixels
             instead.
+        is_deep: whether the file is a picture of 16 bits, which is exported unchanged.
     """
 
     picture: str
     name: str
     sha256: str
     is_turned: bool
+    is_deep: bool = False
 
     def read(self, photographs: ContentStore) -> bytes:
         """Return the content of the file in the export."""
@@ -79,6 +82,7 @@ def list_photographs(
                 name=name,
                 sha256=task.sha256,
                 is_turned=is_turned,
+                is_deep=is_deep(task.kind),
             )
         )
     return listed

@@ -8,12 +8,13 @@ from pathlib import Path
 import msgspec
 from sqlalchemy import select
 
-from segarena.errors import InvalidInput, SegarenaError
+from segarena.errors import InvalidInput, MissingExtra, SegarenaError
 from segarena.files.images import list_image_files
 from segarena_server.site import Site
 from segarena_studio.annotation.folder_masks import MASKS, has_mask_layout
 from segarena_studio.annotation.pictures import (
     MOST_BYTES,
+    PICTURE_SUFFIXES,
     CheckedPicture,
     add_picture,
     check_picture,
@@ -33,12 +34,14 @@ class ImportResult(msgspec.Struct, kw_only=True):
         known: number of files that the project had already, under the same name.
         refused: one line per rejected file, with the reason.
         same: one line per new picture with the content of another picture of the project.
+        notes: one line per new picture of which only part is used, such as the first of several pages.
     """
 
     new: int = 0
     known: int = 0
     refused: list[str] = []
     same: list[str] = []
+    notes: list[str] = []
 
 
 class FolderImport(ImportResult, kw_only=True):
@@ -74,7 +77,9 @@ def add_files(
             added.known += not is_new
             if other and len(added.same) < _MOST_TOLD:
                 added.same.append(f"{checked.name} has the same content as {other}")
-        except InvalidInput as error:
+            if is_new and checked.note and len(added.notes) < _MOST_TOLD:
+                added.notes.append(checked.note)
+        except (InvalidInput, MissingExtra) as error:
             # The page shows one line for each rejected file.
             if len(added.refused) < _MOST_TOLD:
                 added.refused.append(str(error))
@@ -97,7 +102,7 @@ def add_folder(
     Raises:
         InvalidInput: the folder contains no pictures.
     """
-    paths = list_image_files(folder)
+    paths = list_image_files(folder, PICTURE_SUFFIXES)
     if not paths:
         raise InvalidInput(f"{folder}: expected pictures in this folder, found none")
     return add_files(site, project_id, _contents(folder, paths))
@@ -125,7 +130,7 @@ def sync_folder(
     if has_mask_layout(folder):
         excluded.add(MASKS)
     paths: list[Path] = []
-    for path in list_image_files(folder):
+    for path in list_image_files(folder, PICTURE_SUFFIXES):
         if path.relative_to(folder).parts[0] not in excluded:
             paths.append(path)
     if not paths:
@@ -150,6 +155,7 @@ def sync_folder(
         known=added.known + len(paths) - len(new),
         refused=added.refused,
         same=added.same,
+        notes=added.notes,
         project_id=project.id,
     )
 

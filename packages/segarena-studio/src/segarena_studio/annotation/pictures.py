@@ -21,16 +21,18 @@ from sqlalchemy.orm import Session
 
 from segarena.errors import DatasetError, InvalidInput, StoreError
 from segarena.files.hashes import sha256
-from segarena.files.images import IMAGE_SUFFIXES, read_image
+from segarena.files.images import IMAGE_SUFFIXES, has_more_pages, read_image
 from segarena.files.safe_paths import safe_join
 from segarena.systems.scenes.files.label_png import encode_png
 from segarena_server import http_errors
 from segarena_server.server_log import LOG
 from segarena_server.storage.content_store import ContentStore
+from segarena_studio.annotation.deep_pictures import DEEP, DICOM, is_dicom, read_deep_picture
 from segarena_studio.orm_models import Picture, Project, Task
 
 MOST_BYTES = 64 * 2**20
 """Size limit of one file."""
+PICTURE_SUFFIXES = IMAGE_SUFFIXES | {".dcm"}
 THUMBNAIL_PX = 360
 # The sender chooses names and media types, so they prove nothing; rely on the first bytes.
 _BEGINNINGS = {
@@ -59,6 +61,7 @@ class CheckedPicture:
         kind: media type of the content.
         thumbnail: a JPEG of at most 360 pixels per side.
         shape: (H, W), upright.
+        note: one line if only part of the file is used, such as the first of several pages; else "".
     """
 
     name: str
@@ -66,6 +69,7 @@ class CheckedPicture:
     kind: str
     thumbnail: bytes
     shape: tuple[int, int]
+    note: str = ""
 
 
 def check_picture(name: str, content: bytes) -> CheckedPicture:
@@ -73,7 +77,8 @@ def check_picture(name: str, content: bytes) -> CheckedPicture:
 
     Raises:
         InvalidInput: the name is invalid, or the file is too large, damaged, not a picture, or has
-            more than one frame.
+            more than one frame. Of a TIFF of several pages, the first is used.
+        MissingExtra: the file is DICOM, and pydicom is not installed.
     """
     name = picture_name(name)
     if len(content) > MOST_BYTES:
@@ -83,19 +88,28 @@ def check_picture(name: str, content: bytes) -> CheckedPicture:
     kind = media_type(content)
     if not kind:
         raise InvalidInput(
-            f"{name}: expected JPEG, PNG, WebP, TIFF, BMP or PNM, got something else; export it again"
+            f"{name}: expected JPEG, PNG, WebP, TIFF, BMP, PNM or DICOM, got something else; export it again"
         )
+    note = ""
+    if kind == "image/tiff" and has_more_pages(Path(name), data=content):
+        note = f"{name}: the first of several pages is used"
     # Decoding validates the picture: a damaged one fails here and not in the editor.
-    pixels = read_image(Path(name), data=content)
-    if not _is_shown_as_it_is(content, kind):
-        content = encode_png(pixels)
-        kind = "image/png"
+    deep = read_deep_picture(name, content)
+    if deep is not None:
+        pixels = deep.render()
+        kind += DEEP
+    else:
+        pixels = read_image(Path(name), data=content, first_page=True)
+        if not _is_shown_as_it_is(content, kind):
+            content = encode_png(pixels)
+            kind = "image/png"
     return CheckedPicture(
         name=name,
         content=content,
         kind=kind,
         thumbnail=_thumbnail(pixels),
         shape=(pixels.shape[0], pixels.shape[1]),
+        note=note,
     )
 
 
@@ -114,9 +128,9 @@ def picture_name(name: str) -> str:
         raise InvalidInput(f"{name[:80]!r}: expected a plain name of a file; rename it") from error
     if len(name) > 255 or not name.isprintable():
         raise InvalidInput(f"{name[:80]!r}: expected at most 255 printable characters; rename it")
-    if PurePosixPath(name).suffix.lower() not in IMAGE_SUFFIXES:
+    if PurePosixPath(name).suffix.lower() not in PICTURE_SUFFIXES:
         raise InvalidInput(
-            f"{name[:80]!r}: expected a name that ends in {', '.join(sorted(IMAGE_SUFFIXES))}"
+            f"{name[:80]!r}: expected a name that ends in {', '.join(sorted(PICTURE_SUFFIXES))}"
         )
     return name
 
@@ -280,13 +294,13 @@ def _place(seed: int, name: str) -> float:
 
 
 def media_type(content: bytes) -> str:
-    """Return the media type of a picture from its first 12 bytes or more; "" for other files."""
+    """Return the media type of a picture from its first 132 bytes or more; "" for other files."""
     for start, kind in _BEGINNINGS.items():
         if content.startswith(start):
             # RIFF is a container format, which sound files use too.
             is_other_riff = kind == "image/webp" and content[8:12] != b"WEBP"
             return "" if is_other_riff else kind
-    return ""
+    return DICOM if is_dicom(content) else ""
 
 
 def _is_shown_as_it_is(content: bytes, kind: str) -> bool:

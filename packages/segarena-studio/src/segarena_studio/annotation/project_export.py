@@ -206,6 +206,11 @@ def _readme(
         "All coordinates are those of upright photographs, rotated by their EXIF orientation."
     )
     for photograph in photographs:
+        if photograph.is_deep:
+            lines.append(
+                f"images/{photograph.name} is the unchanged file of a picture of 16 bits; coordinates are those of "
+                "its stored pixels (of the first page, if it has several)."
+            )
         if photograph.name != photograph.picture:
             lines.append(f"images/{photograph.name} was {photograph.picture} in the project.")
     lines += [f"The format cannot represent {loss}." for loss in losses]

@@ -22,13 +22,13 @@ from segarena.dialogue import Dialogue, Prediction, as_prediction
 from segarena.engine.time_limit import TimeLimit
 from segarena.errors import InvalidPrompt, PluginInvalid, UnitHung
 from segarena.files.hashes import sha256
-from segarena.files.images import read_image
 from segarena.plugin_spec import PluginSpec
 from segarena.registry import build
 from segarena.roles import Segmenter
 from segarena.samples import ImageSample, Shape
 from segarena.work.deadline import this_deadline
 from segarena.work.lru_cache import LruCache
+from segarena_studio.annotation.deep_pictures import read_display_pixels
 from segarena_studio.assistance.prompt_messages import PromptMessage, to_prompt
 
 GRACE_S = 5.0
@@ -201,7 +201,7 @@ class _Answers:
         if known is not None:
             return known
         with self._limit.watch("encoding a picture", times=self._encode_times, who=self._label):
-            sample = ImageSample(id=picture.key, image=read_image(picture.file))
+            sample = ImageSample(id=picture.key, image=read_display_pixels(picture.file))
             made = self._segmenter.encode(sample), sample.shape
         # Only the encoding counts towards the limit: the shape is a pair of numbers.
         self._encoded.put(picture.key, made, memory_bytes(made[0]))

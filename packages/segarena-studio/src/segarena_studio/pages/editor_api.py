@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import msgspec
@@ -23,6 +24,7 @@ from segarena_server.site import Site
 from segarena_studio.annotation.access import TaskAccess, find_task
 from segarena_studio.annotation.assignment import select_open_tasks
 from segarena_studio.annotation.check_cache import CheckCache, check_cache_of
+from segarena_studio.annotation.deep_pictures import display_png, is_deep, read_deep_picture
 from segarena_studio.annotation.drafts import (
     MOST_BYTES,
     NewestDraft,
@@ -376,7 +378,39 @@ def give_task_picture(request: Request, task_id: int) -> Response:
     site = site_of(request)
     with site.database.reading() as session:
         picture = find_task(session, task_id, visitor_of(request).person_id).picture
-    return stored_file(request, picture.sha256, picture.kind)
+    if not is_deep(picture.kind):
+        return stored_file(request, picture.sha256, picture.kind)
+    content = display_png(site.folder.photographs.fetch(picture.sha256), picture.sha256)
+    return Response(content, media_type="image/png", headers={"cache-control": _PRIVATE_DAY})
+
+
+@router.get("/studio/tasks/{task_id:int}/values")
+@require_role("participant")
+def give_values(request: Request, task_id: int) -> Response:
+    """Return the pixels of a picture of 16 bits, low byte first, with their meaning in a header."""
+    site = site_of(request)
+    with site.database.reading() as session:
+        picture = find_task(session, task_id, visitor_of(request).person_id).picture
+    if not is_deep(picture.kind):
+        raise http_errors.unknown()
+    content = site.folder.photographs.fetch(picture.sha256).read_bytes()
+    deep = read_deep_picture(picture.name, content)
+    if deep is None:
+        raise http_errors.unknown()
+    levels = {
+        **asdict(deep.levels),
+        "modality": deep.modality,
+        "is_inverted": deep.is_inverted,
+    }
+    headers = {
+        "cache-control": _PRIVATE_DAY,
+        "segarena-levels": msgspec.json.encode(levels).decode(),
+    }
+    body = deep.codes.astype("<u2").tobytes()
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        body = gzip.compress(body, 1, mtime=0)
+        headers |= {"content-encoding": "gzip", "vary": "accept-encoding"}
+    return Response(body, media_type="application/octet-stream", headers=headers)
 
 
 @router.get("/studio/tasks/{task_id:int}/preview")
@@ -386,7 +420,8 @@ def give_preview(request: Request, task_id: int) -> Response:
     site = site_of(request)
     with site.database.reading() as session:
         picture = find_task(session, task_id, visitor_of(request).person_id).picture
-    content = preview_jpeg(site.folder.photographs.fetch(picture.sha256), picture.sha256)
+    path = site.folder.photographs.fetch(picture.sha256)
+    content = preview_jpeg(path, picture.sha256, picture.kind)
     return Response(content, media_type="image/jpeg", headers={"cache-control": _PRIVATE_DAY})
 
 

@@ -9,6 +9,7 @@ from starlette.responses import RedirectResponse, Response
 
 from segarena_server.auth.permissions import require_role, site_of, visitor_of
 from segarena_studio.annotation.access import find_task
+from segarena_studio.annotation.deep_pictures import is_deep
 from segarena_studio.annotation.preview import LARGE_BYTES
 from segarena_studio.orm_models import Picture
 from segarena_studio.pages.rendering import studio_page
@@ -67,4 +68,5 @@ def _picture_values(picture: Picture) -> dict[str, Any]:
         "width": picture.width,
         "height": picture.height,
         "has_preview": picture.bytes > LARGE_BYTES,
+        "is_deep": is_deep(picture.kind),
     }

@@ -33,6 +33,20 @@ _ORIENTATION = 0x0112  # the EXIF tag
 _UPRIGHT = 1
 _QUARTER_TURNS = (5, 6, 7, 8)  # orientations that swap rows and columns
 _LAST_ORIENTATION = 8
+_PHOTOMETRIC = 0x0106  # the TIFF tag PhotometricInterpretation
+_WHITE_IS_ZERO = 0
+
+
+class DeepGrey(NamedTuple):
+    """A greyscale image of 16 bits.
+
+    Attributes:
+        pixels: stored values, int32 (H, W), from -32,768 to 65,535.
+        has_white_zero: whether low values are bright (TIFF's WhiteIsZero).
+    """
+
+    pixels: NDArray[np.int32]
+    has_white_zero: bool
 
 
 class _Decoded(NamedTuple):
@@ -40,18 +54,23 @@ class _Decoded(NamedTuple):
     has_16_bits: bool
 
 
-def list_image_files(folder: Path) -> list[Path]:
+def list_image_files(folder: Path, suffixes: frozenset[str] = IMAGE_SUFFIXES) -> list[Path]:
     """Return all image files below `folder`, sorted by path, without hidden files."""
     images: list[Path] = []
     for path in folder.rglob("*"):
-        if path.suffix.lower() not in IMAGE_SUFFIXES or not path.is_file():
+        if path.suffix.lower() not in suffixes or not path.is_file():
             continue
         if not _is_hidden(path.relative_to(folder)):
             images.append(path)
     return sorted(images)
 
 
-def read_image(path: Path, *, data: bytes | None = None) -> NDArray[np.uint8]:
+def read_image(
+    path: Path,
+    *,
+    data: bytes | None = None,
+    first_page: bool = False,
+) -> NDArray[np.uint8]:
     """Return an image file as uint8 (H, W, 3), RGB, upright.
 
     Greyscale is repeated over three channels, palettes are resolved, alpha is dropped, CMYK is
@@ -62,11 +81,12 @@ def read_image(path: Path, *, data: bytes | None = None) -> NDArray[np.uint8]:
     Args:
         path: the file.
         data: the content of the file, if already read; `path` is then only used in messages.
+        first_page: read the first page of a TIFF of several pages, instead of raising an error.
 
     Raises:
         InvalidImage: the file is missing, damaged, too large, has several frames, or is grey with more than 8 bits.
     """
-    image, _ = _decode(path, InvalidImage, data)
+    image, _ = _decode(path, InvalidImage, data, first_page=first_page)
     if image.mode not in _EIGHT_BIT_MODES:
         raise InvalidImage(
             f"{path}: expected 8 bits per channel, got pillow mode {image.mode}; "
@@ -150,6 +170,47 @@ def read_grey(path: Path) -> NDArray[np.uint8 | np.uint16]:
     if has_16_bits:
         return np.asarray(image).astype(np.uint16)
     return np.array(image.convert("L"), dtype=np.uint8)
+
+
+def read_deep_grey(path: Path, *, data: bytes | None = None) -> DeepGrey | None:
+    """Return the stored values of a grey PNG or TIFF with 16 bits; None for every other image.
+
+    Of a TIFF of several pages the first is read. `data` is the content, as in `read_image`.
+
+    Raises:
+        InvalidImage: the file is missing, damaged or too large, or an orientation tag rotates it,
+            because its stored pixels are then not those that other programs show.
+    """
+    with _opened(path, InvalidImage, data) as image:
+        if image.format not in ("PNG", "TIFF") or not image.mode.startswith("I"):
+            return None
+        if ";16" not in str(getattr(image, "tile", "")):
+            return None
+        if image.getexif().get(_ORIENTATION, _UPRIGHT) != _UPRIGHT:
+            raise InvalidImage(
+                f"{path}: expected a 16-bit image without an orientation tag, got a rotated one; "
+                "rotate its pixels and remove the tag"
+            )
+        tags: Any = getattr(image, "tag_v2", {})
+        has_white_zero = tags.get(_PHOTOMETRIC) == _WHITE_IS_ZERO
+        image.load()
+        return DeepGrey(np.asarray(image).astype(np.int32), has_white_zero)
+
+
+def has_more_pages(path: Path, *, data: bytes | None = None) -> bool:
+    """Return whether an image file is a TIFF of several pages; `data` is the content, as in `read_image`.
+
+    Raises:
+        InvalidImage: the file is missing, damaged or too large.
+    """
+    with _opened(path, InvalidImage, data) as image:
+        if image.format != "TIFF":
+            return False
+        try:
+            image.seek(1)
+        except EOFError:
+            return False
+        return True
 
 
 def read_opacity(path: Path, data: bytes) -> NDArray[np.uint8]:
@@ -289,9 +350,12 @@ def _decode(
     path: Path,
     error: type[InvalidInput],
     data: bytes | None = None,
+    *,
+    first_page: bool = False,
 ) -> _Decoded:
     with _opened(path, error, data) as image:
-        frames = int(getattr(image, "n_frames", 1))
+        is_first_page = first_page and image.format == "TIFF"
+        frames = 1 if is_first_page else int(getattr(image, "n_frames", 1))
         # Phones write MPO: a photograph followed by its previews.
         if frames > 1 and image.format != "MPO":
             raise error(

@@ -39,8 +39,10 @@ export class Loupe {
     context.clearRect(0, 0, SIZE * ratio, SIZE * ratio);
     const part = (SIZE / TIMES) * ratio;
     for (const canvas of [picture.base, picture.overlay]) {
+      context.filter = canvas.style.filter || "none"; // brightness and contrast
       context.drawImage(canvas, x * ratio - part / 2, y * ratio - part / 2, part, part, 0, 0, SIZE * ratio, SIZE * ratio);
     }
+    context.filter = "none";
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.strokeStyle = "#fff";
     context.lineWidth = 1.5;

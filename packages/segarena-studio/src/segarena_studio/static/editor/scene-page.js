@@ -5,6 +5,7 @@ import { ACTIONS, actionOf, isOn, keyFor, run } from "./actions.js";
 import { Assist } from "./assistant.js";
 import { Conflict } from "./conflict-dialog.js";
 import { DepthList } from "./depth-list.js";
+import { DisplayPanel } from "./display-panel.js";
 import { Drafts, Tabs } from "./local-drafts.js";
 import { Adjusting } from "./adjust-tool.js";
 import { ASSISTING, Assisting } from "./assist-tool.js";
@@ -61,6 +62,7 @@ async function open(root) {
   const opened = await openPicture({ talk, drafts, tabs, person: Number(person), task, earlyAnswer });
   if (!("content" in opened)) throw new Error(opened.message || "The picture could not be loaded.");
   const picture = new Picture(part("picture"), { label: "The picture and the drawing on it" });
+  const display = new DisplayPanel(part("display-panel"), picture, task);
   const isPreview = await showPicture(root, picture);
   const scene = opened.content.scene ? Scene.read(opened.content.scene) : Scene.empty();
   const history = opened.content.history ? History.read(scene, opened.content.history) : new History(scene);
@@ -106,7 +108,8 @@ async function open(root) {
   picture.moved();
   if (opened.isElsewhere) editor.say("Another tab of this browser has unsaved changes to this picture.");
   root.dataset.ready = "true";
-  if (isPreview) void loadFullPicture(picture, task);
+  if (root.dataset.deep) void loadValues(display, task);
+  else if (isPreview) void loadFullPicture(picture, task);
   return { editor, saving, talk, task, root };
 }
 
@@ -150,6 +153,26 @@ async function loadFullPicture(picture, task) {
   } catch {
     part("full-text").textContent = "Only a preview can be shown: the picture cannot be decoded.";
     bar.hidden = true;
+  }
+}
+
+/**
+ * Load the values of a 16-bit picture, for window and level.
+ * @param {DisplayPanel} display
+ * @param {string} task
+ */
+async function loadValues(display, task) {
+  const place = document.getElementById("full-picture");
+  if (place) place.hidden = false;
+  try {
+    const response = await fetch(`/studio/tasks/${task}/values`);
+    if (!response.ok) throw new Error(String(response.status));
+    display.useValues(await response.arrayBuffer(), JSON.parse(response.headers.get("segarena-levels") ?? ""));
+    if (place) place.hidden = true;
+    part("scene").dataset.hasValues = "true";
+  } catch {
+    if (place) part("full-text").textContent = "Only a preview can be shown: the picture could not be loaded.";
+    else part("said").textContent = "Window and level are not available: the values could not be loaded.";
   }
 }
 

@@ -2,6 +2,7 @@
 // position.
 
 import { cut, Masks, middleOf } from "./masks.js";
+import { sixteenBits } from "../common/sixteen-bits.js";
 import { the, wait } from "./page-elements.js";
 import { SeatPane } from "./pane.js";
 import { firstWindow, greys, tableOf } from "../../../reports/viewer/window-level.js";
@@ -263,15 +264,4 @@ async function fetched(address) {
   const answer = await fetch(address);
   if (!answer.ok) throw new Error(`the picture could not be loaded: ${answer.status}`);
   return answer;
-}
-
-/**
- * Read little-endian 16-bit numbers on machines of either byte order.
- * @param {ArrayBuffer} buffer
- */
-function sixteenBits(buffer) {
-  const isLowFirst = new Uint8Array(Uint16Array.of(1).buffer)[0] === 1;
-  if (isLowFirst) return new Uint16Array(buffer);
-  const view = new DataView(buffer);
-  return Uint16Array.from({ length: buffer.byteLength / 2 }, (_, place) => view.getUint16(2 * place, true));
 }

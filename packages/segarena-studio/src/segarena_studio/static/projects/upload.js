@@ -4,10 +4,10 @@ import { refreshParts } from "./live-parts.js";
 
 /**
  * The server's response to an upload.
- * @typedef {{new: number, known: number, refused: string[], same: string[]}} Added
+ * @typedef {{new: number, known: number, refused: string[], same: string[], notes: string[]}} Added
  */
 
-const KINDS = /\.(jpe?g|png|webp|tiff?|bmp|pgm|ppm)$/i;
+const KINDS = /\.(jpe?g|png|webp|tiff?|bmp|pgm|ppm|dcm)$/i;
 
 /**
  * Send one file.
@@ -24,9 +24,9 @@ async function send(form, file) {
     const answer = await fetch(form.action, {method: "POST", body, headers: {accept: "application/json"}});
     const told = await answer.json();
     if ("refused" in told) return told;
-    return {new: 0, known: 0, same: [], refused: [`${file.name}: ${told.message ?? answer.status}`]};
+    return {new: 0, known: 0, same: [], notes: [], refused: [`${file.name}: ${told.message ?? answer.status}`]};
   } catch {
-    return {new: 0, known: 0, same: [], refused: [`${file.name}: the server did not answer; send it again`]};
+    return {new: 0, known: 0, same: [], notes: [], refused: [`${file.name}: the server did not answer; send it again`]};
   }
 }
 
@@ -36,7 +36,7 @@ async function send(form, file) {
  * @returns {Added}
  */
 function notAPicture(file) {
-  return {new: 0, known: 0, same: [], refused: [`${file.name}: expected JPEG, PNG, WebP, TIFF, BMP or PNM; choose other files`]};
+  return {new: 0, known: 0, same: [], notes: [], refused: [`${file.name}: expected JPEG, PNG, WebP, TIFF, BMP, PNM or DICOM; choose other files`]};
 }
 
 /**
@@ -61,7 +61,7 @@ async function sendAll(form, files) {
     sum.new += told.new;
     sum.known += told.known;
     sum.refused += told.refused.length;
-    for (const line of [...told.refused, ...told.same]) {
+    for (const line of [...told.refused, ...told.same, ...told.notes]) {
       const item = document.createElement("li");
       item.textContent = line;
       refused.append(item);

@@ -24,6 +24,8 @@ SHARED = (("sky", "ground"), ("house", "roof"), ("house", "door"))
 
 PART = ("house", "roof", "tree", "Auto 车")
 
+ATTRIBUTES = "occluded: checkbox\nview: front, side\nnote: text"
+
 HINTS_FIT = """(() => {
   const line = document.querySelector("#hints");
   return line.scrollWidth <= line.clientWidth && line.scrollHeight <= line.clientHeight;
@@ -39,7 +41,10 @@ def task(alone):
     site = alone.served.site
     with site.database.writing() as session:
         project = create_project(
-            session, ProjectRules(name="Street", labels=("sky", "木")), site.only_person, 0.0
+            session,
+            ProjectRules(name="Street", labels=("sky", "木")),
+            site.only_person,
+            0.0,
         ).id
         drawn_on = check_picture("street.png", picture(size=SIZE))
         add_picture(
@@ -87,7 +92,7 @@ def draw(page, hand, *names):
     """Draw regions and name them."""
     for name in names:
         hand.outline(*OUTLINES[name])
-        page.locator(".regions li.is-selected input").fill(name)
+        page.locator(".regions li.is-selected .line input").fill(name)
         page.keyboard.press("Enter")
 
 
@@ -523,3 +528,33 @@ def test_brightness_and_contrast_change_the_display_alone_and_are_remembered(
     page.keyboard.press("9")
     assert page.evaluate(filter_of) == ""
     assert page.evaluate("segarena.saving.base") == 0
+
+
+def test_attributes_are_filled_in_by_keyboard_and_undone(alone, task, editor, kept, barriers):
+    with alone.served.site.database.writing() as session:
+        session.get_one(Project, session.get_one(Task, task).project_id).attributes = ATTRIBUTES
+    page = editor()
+    draw(page, Mouse(page, SIZE), "house")
+    fields = page.locator(".regions .attributes")
+    fields.get_by_label("occluded").focus()
+    page.keyboard.press("Space")
+    page.keyboard.press("Tab")
+    page.keyboard.press("s")
+    page.keyboard.press("Tab")
+    page.keyboard.type("zebra")
+    page.keyboard.press("Enter")
+    values = {"occluded": True, "view": "side", "note": "zebra"}
+    assert kept(page)["regions"][0]["attributes"] == values
+    assert barriers(page) == {}
+    shown = alone.client().get(f"/studio/tasks/{task}/look").text
+    assert "occluded, view: side, note: zebra" in shown
+    page.keyboard.press("z")
+    assert "note" not in kept(page)["regions"][0]["attributes"]
+    assert fields.get_by_label("note").input_value() == ""
+    page.reload()
+    page.locator("#scene[data-ready]").wait_for()
+    page.keyboard.press("a")
+    assert fields.get_by_label("view").input_value() == "side"
+    page.keyboard.press("z")
+    page.keyboard.press("z")
+    assert "attributes" not in kept(page)["regions"][0]

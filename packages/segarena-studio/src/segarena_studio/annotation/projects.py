@@ -17,6 +17,7 @@ from segarena_server.storage.data_folder import DataFolder
 from segarena_studio.annotation.assignment import release_clean_tasks
 from segarena_studio.annotation.export_job import drop_exports
 from segarena_studio.annotation.pictures import drop_unused, list_files_of_project
+from segarena_studio.annotation.region_attributes import format_attributes, parse_attributes
 from segarena_studio.orm_models import MEMBER_ROLES, Member, Picture, Project, Task
 
 MOST_ANNOTATORS = 20
@@ -33,6 +34,8 @@ class ProjectRules(msgspec.Struct, frozen=True, kw_only=True):
         name: name of the project.
         guide: instructions for annotators.
         labels: names that the editor suggests.
+        attributes: what annotators fill in for each region, one per line; see
+            `parse_attributes`.
         segmenters: segmenters that answer prompts in the editor; empty to allow all segmenters of
             the server.
         annotators: number of annotators per picture.
@@ -44,6 +47,7 @@ class ProjectRules(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     guide: str = ""
     labels: tuple[str, ...] = ()
+    attributes: str = ""
     segmenters: tuple[str, ...] = ()
     annotators: Annotated[int, msgspec.Meta(ge=1, le=MOST_ANNOTATORS)] = 1
     is_free: bool = True
@@ -137,6 +141,7 @@ def read_rules(project: Project) -> ProjectRules:
         name=project.name,
         guide=project.guide,
         labels=read_labels(project),
+        attributes=project.attributes,
         segmenters=tuple(project.segmenters.splitlines()),
         annotators=project.annotators,
         is_free=project.is_free,
@@ -322,6 +327,7 @@ def _apply(project: Project, rules: ProjectRules) -> None:
     project.name = name
     project.guide = rules.guide.strip()
     project.labels = "\n".join(labels)
+    project.attributes = format_attributes(parse_attributes(rules.attributes))
     project.segmenters = "\n".join(rules.segmenters)
     project.is_free = rules.is_free
     project.is_reviewed = rules.is_reviewed

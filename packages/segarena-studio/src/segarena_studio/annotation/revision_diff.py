@@ -54,6 +54,8 @@ def _differences(
     # None and False are equivalent here.
     if bool(old.is_stuff) != bool(new.is_stuff):
         yield "now stuff" if new.is_stuff else "now a thing"
+    if old.attributes != new.attributes:
+        yield "attributes"
 
 
 def _moved(before: list[str], after: list[str]) -> set[str]:

@@ -31,6 +31,9 @@ _FARTHEST_PX = 1e6
 _Name = Annotated[str, msgspec.Meta(max_length=200)]
 _Id = Annotated[str, msgspec.Meta(min_length=1, max_length=40)]
 _Coordinate = Annotated[float, msgspec.Meta(ge=-_FARTHEST_PX, le=_FARTHEST_PX)]
+_AttributeName = Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+_AttributeText = Annotated[str, msgspec.Meta(max_length=2000)]
+_Attributes = Annotated[dict[_AttributeName, bool | _AttributeText], msgspec.Meta(max_length=100)]
 _Index = Annotated[int, msgspec.Meta(ge=0)]
 
 
@@ -41,6 +44,8 @@ class DrawnRegion(msgspec.Struct, frozen=True, kw_only=True):
     ring: tuple[_Index, ...]
     name: _Name = ""
     is_stuff: bool | None = None
+    attributes: _Attributes = {}
+    """Values of the project's attributes, by name; absent if none are set."""
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
@@ -144,6 +149,7 @@ def document_to_scene(
             id=drawn.id,
             name=drawn.name,
             is_stuff=drawn.is_stuff,
+            attributes={"attributes": dict(drawn.attributes)} if drawn.attributes else {},
         )
         # Nothing remains of an outline outside the frame after clipping.
         regions.append((region, [outline] if len(outline) else []))

@@ -39,6 +39,7 @@ from segarena_studio.annotation.drafts import (
 )
 from segarena_studio.annotation.preview import preview_jpeg
 from segarena_studio.annotation.projects import read_labels, read_segmenters
+from segarena_studio.annotation.region_attributes import parse_attributes
 from segarena_studio.annotation.review import (
     add_comment,
     find_last_return,
@@ -121,6 +122,7 @@ def give_draft(request: Request, task_id: int) -> Response:
             "comments": [_comment(comment) for comment in list_comments(session, found.task)],
             "said": returned.text if returned else "",
             "labels": read_labels(found.project),
+            "attributes": parse_attributes(found.project.attributes),
             "segmenters": assistants_of(site).among(read_segmenters(found.project)),
             "picture": _picture(found.picture),
             "project": {

@@ -451,6 +451,7 @@ def _typed_rules(values: Mapping[str, str]) -> dict[str, Any]:
         "name": values.get("name", ""),
         "guide": values.get("guide", ""),
         "labels": values.get("labels", "").splitlines(),
+        "attributes": values.get("attributes", ""),
         "annotators": values.get("annotators", ""),
         "is_free": values.get("is_free", "") == "yes",
         "is_reviewed": values.get("is_reviewed", "") == "yes",
@@ -475,6 +476,7 @@ def _rules(site: Site, form: dict[str, str]) -> ProjectRules:
         # Browsers send lines that end in \r\n.
         guide=form.get("guide", "").replace("\r\n", "\n"),
         labels=tuple(form.get("labels", "").splitlines()),
+        attributes=form.get("attributes", ""),
         segmenters=tuple(name for name in list_segmenters(site) if form.get(f"segmenter:{name}")),
         annotators=annotators,
         is_free=form.get("is_free", "") == "yes",

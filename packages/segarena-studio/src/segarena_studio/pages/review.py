@@ -22,6 +22,7 @@ from segarena_studio.annotation.check_cache import SceneAnalysis, check_cache_of
 from segarena_studio.annotation.drafts import read_revision
 from segarena_studio.annotation.progress import find_next_review
 from segarena_studio.annotation.projects import list_members
+from segarena_studio.annotation.region_attributes import describe_values
 from segarena_studio.annotation.review import (
     approve_task,
     find_last_return,
@@ -57,6 +58,7 @@ class RegionOutline:
         hidden: occluded share; None if unknown.
         points: number of corners.
         spent_s: seconds spent on the region; None if not measured.
+        attributes: values of the project's attributes, as text.
         is_stuff: whether the region is stuff (ground, sky, water) rather than a thing.
         at: (x, y) at which its number is drawn; None if the region has no pixels.
         is_same: in a comparison, whether the outline is unchanged.
@@ -71,6 +73,7 @@ class RegionOutline:
     points: int = 0
     spent_s: float | None = None
     is_stuff: bool = False
+    attributes: str = ""
     at: tuple[float, float] | None = None
     is_same: bool = False
 
@@ -245,6 +248,7 @@ def _regions(
                 points=len(region.ring),
                 spent_s=spent[region.id].total_s if region.id in spent else None,
                 is_stuff=bool(region.is_stuff),
+                attributes=describe_values(region.attributes),
                 at=number_at,
             )
         )

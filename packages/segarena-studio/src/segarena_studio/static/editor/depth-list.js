@@ -3,6 +3,7 @@
 import { colourOf } from "./region-colours.js";
 import { moveRegion, setField } from "./region-commands.js";
 import { flipField, keyFor, nameOf, putInFront, remove, run } from "./actions.js";
+import { AttributeFields, describeValues } from "./attribute-fields.js";
 import { RegionFilter } from "./region-filter.js";
 import { nameFrom } from "./name-prompt.js";
 import { button, find, icon, labelButton } from "../common/dom.js";
@@ -37,6 +38,11 @@ export class DepthList {
      * @type {string[]}
      */
     this.labels = [];
+    /**
+     * Attributes that the project asks for.
+     * @type {import("./attribute-fields.js").Attribute[]}
+     */
+    this.attributes = [];
     this.suggested = "";
     /** @type {Map<string, Row>} */
     this.rows = new Map();
@@ -287,6 +293,8 @@ class Row {
     this.lock.dataset.action = "lock";
     this.more = document.createElement("div");
     this.more.className = "more";
+    /** @type {AttributeFields | null} fields of the selected region */
+    this.fields = null;
     /** The current content of `more`. */
     this.shown = "";
     /** The current content of the row. */
@@ -362,6 +370,7 @@ class Row {
     const isSelected = editor.selected === id;
     const isAlso = editor.alsoSelected.has(id);
     this.showMore(isSelected, region);
+    this.fields?.show(region.attributes);
     const hidden = editor.depth.occlusion(id);
     const key = [place, isSelected, isAlso, region.name, region.is_hidden, region.is_locked, hidden, editor.isReadOnly].join();
     if (key === this.line) return;
@@ -400,7 +409,9 @@ class Row {
     if (key === this.shown) return;
     this.shown = key;
     this.more.replaceChildren();
-    if (!isSelected || isSeveral || editor.isReadOnly) return;
+    this.fields = null;
+    if (!isSelected || isSeveral) return;
+    if (editor.isReadOnly) return void this.more.append(describeValues(region.attributes));
     const stuff = labelButton(region.is_stuff ? "Stuff" : "Thing", "Thing or stuff", keyFor("stuff"), () => flipField(editor, "is_stuff", id));
     const zoom = labelButton("Zoom to", "Zoom to the region", keyFor("show"), () => run(editor, "show"));
     const copy = labelButton("Duplicate", "Duplicate the region", keyFor("duplicate"), () => run(editor, "duplicate"));
@@ -409,7 +420,8 @@ class Row {
     const ways = document.createElement("div");
     ways.className = "ways";
     ways.append(stuff, zoom, copy, away);
-    this.more.append(ways, this.depthButtons(), ...overlaps.map((other) => this.overlap(other)));
+    this.fields = this.list.attributes.length ? new AttributeFields(editor, id, this.list.attributes) : null;
+    this.more.append(ways, this.depthButtons(), ...(this.fields ? [this.fields.place] : []), ...overlaps.map((other) => this.overlap(other)));
   }
 
   /** Build the buttons that move the region in depth; the pressed one keeps the focus. */

@@ -10,6 +10,7 @@
 //   History.read(scene, history.toJSON());                             // empty when it belongs to another scene
 
 import { Steps, inverse } from "./scene-changes.js";
+import { hasAttributes } from "./scene.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./scene-changes.js").Change} Change */
@@ -264,7 +265,11 @@ function sizeOf(edit) {
  */
 function stampOf(scene) {
   const { points, regions, open, nextId } = scene;
-  const named = regions.map(({ id, name, is_stuff, is_hidden, is_locked }) => [id, name, is_stuff, is_hidden, is_locked]);
+  const named = regions.map(({ id, name, is_stuff, is_hidden, is_locked, attributes }) => {
+    const fields = [id, name, is_stuff, is_hidden, is_locked];
+    // Drawings without attributes keep the fingerprint that they had before there were any.
+    return hasAttributes(attributes) ? [...fields, attributes] : fields;
+  });
   const text = new TextEncoder().encode(JSON.stringify(named));
   const rings = [...regions.map(({ ring }) => ring), open];
   const numbers = new Float64Array(2 * points.length + rings.reduce((sum, ring) => sum + ring.length + 1, 1));

@@ -85,14 +85,14 @@ export function duplicateRegions(steps, ids, by) {
   /** @type {Map<number, number>} */
   const copies = new Map();
   return ids.map((id) => {
-    const { ring, name, is_stuff } = scene.region(id);
+    const { ring, name, is_stuff, attributes } = scene.region(id);
     const copied = ring.map((point) => {
       const [x, y] = scene.points[point];
       const copy = copies.get(point) ?? steps.addPoint([x + by, y + by]);
       copies.set(point, copy);
       return copy;
     });
-    return steps.addRegion(copied, { name, is_stuff }, scene.place(id));
+    return steps.addRegion(copied, { name, is_stuff, attributes }, scene.place(id));
   });
 }
 
@@ -106,14 +106,14 @@ export function duplicateRegions(steps, ids, by) {
 export function copyRegions(steps, document, scale) {
   /** @type {Map<number, number>} */
   const copies = new Map();
-  return document.regions.map(({ ring, name, is_stuff }, place) => {
+  return document.regions.map(({ ring, name, is_stuff, attributes }, place) => {
     const copied = ring.map((point) => {
       const [x, y] = document.points[point];
       const copy = copies.get(point) ?? steps.addPoint([x * scale[0], y * scale[1]]);
       copies.set(point, copy);
       return copy;
     });
-    return steps.addRegion(copied, { name, is_stuff }, place);
+    return steps.addRegion(copied, { name, is_stuff, attributes }, place);
   });
 }
 
@@ -167,6 +167,22 @@ export function setField(steps, id, field, value) {
   if (steps.scene.region(id).is_locked && field !== "is_locked" && field !== "is_hidden") return "locked";
   if (steps.scene.region(id)[field] === value) return "nothing";
   steps.set(id, field, value);
+  return null;
+}
+
+/**
+ * Set an attribute of a region; an empty or false value removes it.
+ * @param {Steps} steps
+ * @param {string} id
+ * @param {string} name
+ * @param {string | boolean} value
+ */
+export function setAttribute(steps, id, name, value) {
+  const region = steps.scene.region(id);
+  if (region.is_locked) return "locked";
+  const { [name]: before = false, ...others } = region.attributes ?? {};
+  if ((before || false) === (value || false)) return "nothing";
+  steps.setAttributes(id, value ? { ...others, [name]: value } : others);
   return null;
 }
 

@@ -1,10 +1,12 @@
 // Reversible changes of a scene, which make each user action one undo step (history.js).
 
+import { isSame } from "./equality.js";
 import { rounded } from "../common/geometry.js";
 import { copyOf, PLAIN } from "./scene.js";
 
 /** @typedef {import("../../../reports/viewer/viewport.js").Point} Point */
 /** @typedef {import("./scene.js").Fields} Fields */
+/** @typedef {import("./scene.js").Attributes} Attributes */
 /** @typedef {import("./scene.js").Region} Region */
 /** @typedef {import("./scene.js").Ring} Ring */
 /** @typedef {import("./scene.js").Scene} Scene */
@@ -17,7 +19,7 @@ import { copyOf, PLAIN } from "./scene.js";
  *   | ["add", number, Region]
  *   | ["remove", number, Region]
  *   | ["move", number, number]
- *   | ["set", string, keyof Fields, string | boolean, string | boolean]} Change
+ *   | ["set", string, keyof Fields | "attributes", string | boolean | Attributes, string | boolean | Attributes]} Change
  */
 
 /**
@@ -87,12 +89,12 @@ export class Steps {
   /**
    * Add a region that consists of existing points.
    * @param {Ring} ring
-   * @param {Partial<Fields>} fields
+   * @param {Partial<Fields> & {attributes?: Attributes}} fields
    * @param {number} place
    */
   addRegion(ring, fields, place) {
     const id = `r${this.scene.nextId++}`;
-    this.#do(["add", place, { id, ring: [...ring], ...PLAIN, ...fields }]);
+    this.#do(["add", place, copyOf({ id, ring, ...PLAIN, ...fields })]);
     this.about = id;
     return id;
   }
@@ -128,6 +130,15 @@ export class Steps {
   set(id, field, value) {
     const before = this.scene.region(id)[field];
     if (before !== value) this.#do(["set", id, field, before, value]);
+  }
+
+  /**
+   * @param {string} id
+   * @param {Attributes} attributes
+   */
+  setAttributes(id, attributes) {
+    const before = this.scene.region(id).attributes ?? {};
+    if (!isSame(before, attributes)) this.#do(["set", id, "attributes", before, attributes]);
   }
 
   /** Roll back all changes; they can be redone. */

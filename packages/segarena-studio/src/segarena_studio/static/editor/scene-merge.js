@@ -4,6 +4,7 @@
 // from that side; a region that both have changed differently is a conflict. Vertices that regions
 // share stay shared.
 
+import { isSame } from "./equality.js";
 import { isDocument, regionsById } from "./scene-patch.js";
 
 /** @typedef {import("./editor.js").Editor} Editor */
@@ -125,6 +126,7 @@ function takeRegion(steps, id, other, points, order) {
   const before = scene.region(id).ring;
   if (ring.length !== before.length || ring.some((point, at) => point !== before[at])) steps.splice(id, 0, before.length, ring);
   for (const field of CONTENT) steps.set(id, field, region[field]);
+  steps.setAttributes(id, region.attributes ?? {});
 }
 
 /**
@@ -200,6 +202,7 @@ class Side {
     const [own, theirs] = [this.regions.get(id), other.regions.get(id)];
     if (id !== OPEN && (!own || !theirs)) return own === theirs;
     if (own && theirs && CONTENT.some((field) => own[field] !== theirs[field])) return false;
+    if (!isSame(own?.attributes ?? {}, theirs?.attributes ?? {})) return false;
     const [ring, counterpart] = [this.ring(id), other.ring(id)];
     return ring.length === counterpart.length && ring.every((point, at) => isSamePlace(this.document.points[point], other.document.points[counterpart[at]]));
   }

@@ -75,6 +75,7 @@ async function open(root) {
   offerOwnKeys(editor, ownKeys);
   const list = new DepthList(part("regions"), editor, part("names"));
   list.labels = opened.told?.labels ?? [];
+  list.attributes = opened.told?.attributes ?? [];
   const pictures = document.getElementById("pictures");
   if (pictures instanceof HTMLDialogElement) new PicturePicker(pictures, editor, talk, task);
   new ListSearch(part("list-search"), editor, list);

@@ -17,7 +17,8 @@ import { boxOf } from "../common/geometry.js";
 /** @typedef {import("../common/geometry.js").Polygon} Polygon */
 /** @typedef {number[]} Ring indexes of points */
 /** @typedef {{name: string, is_stuff: boolean, is_hidden: boolean, is_locked: boolean}} Fields */
-/** @typedef {{id: string, ring: Ring} & Fields} Region */
+/** @typedef {Record<string, string | boolean>} Attributes values of the project's attributes; none that is empty or false */
+/** @typedef {{id: string, ring: Ring, attributes?: Attributes} & Fields} Region */
 /** @typedef {{version: 1, points: Point[], regions: Region[], next_id: number, open?: Ring}} SceneDocument */
 /** @typedef {{region: Region, edge: number}} EdgeOwner edge: index of its first point in the ring */
 /** @typedef {import("./scene-changes.js").Change} Change */
@@ -338,8 +339,17 @@ export function edgeBetween(ring, a, b) {
  * @param {Region} region
  * @returns {Region} a copy with its keys in canonical order
  */
-export function copyOf({ id, ring, name, is_stuff, is_hidden, is_locked }) {
-  return { id, ring: [...ring], name, is_stuff, is_hidden, is_locked };
+export function copyOf({ id, ring, name, is_stuff, is_hidden, is_locked, attributes }) {
+  const copy = { id, ring: [...ring], name, is_stuff, is_hidden, is_locked };
+  return hasAttributes(attributes) ? { ...copy, attributes: { ...attributes } } : copy;
+}
+
+/**
+ * Whether any attribute has a value.
+ * @param {Attributes | undefined} attributes
+ */
+export function hasAttributes(attributes) {
+  return typeof attributes === "object" && attributes !== null && Object.keys(attributes).length > 0;
 }
 
 /** @param {any} document */

@@ -231,6 +231,7 @@ def _amodal(
     polygons = [to_xy(points) for points in scene.polygons(region)]
     full = raster.amodal.full(scene.shape)
     record: dict[str, Any] = {
+        **region.attributes,
         "segmentation": polygons or mask_record(region.mask or Rle.of(full)),
         "area": whole_or_float(region.stated_area_px or 0),
         "bbox": _box(crop_mask(full).window),

@@ -70,8 +70,12 @@ LOSSES: dict[str, tuple[str, Callable[[Scene], bool]]] = {
     ),
     "annotator": ("who drew it", lambda scene: bool(scene.annotator)),
     "attributes": (
-        "additional keys of the annotation and its regions",
-        lambda scene: bool(scene.attributes) or any(r.attributes for r in scene.regions),
+        "additional keys of the annotation",
+        lambda scene: bool(scene.attributes),
+    ),
+    "region attributes": (
+        "attributes and other additional keys of regions",
+        lambda scene: any(r.attributes for r in scene.regions),
     ),
     "pixel centres": (
         "the fill rule: masks and areas are written and read by the COCO rule",
@@ -86,14 +90,32 @@ FORMATS = {
         title="COCO-Amodal (COCOA, BSDS): every annotator's regions of an image in one record",
         write=write_cocoa,
         carries=frozenset(
-            {*_SHAPES, "order", "names", "spaces", "stuff", "annotator", "attributes"}
+            {
+                *_SHAPES,
+                "order",
+                "names",
+                "spaces",
+                "stuff",
+                "annotator",
+                "attributes",
+                "region attributes",
+            }
         ),
     ),
     "coco": Format(
         title="COCO instances, full extent, with visible and hidden masks under additional keys",
         write=partial(write_coco_scenes, extent="amodal"),
         carries=frozenset(
-            {*_SHAPES, "order", "no order", "names", "spaces", "stuff", "unknown stuff"}
+            {
+                *_SHAPES,
+                "order",
+                "no order",
+                "names",
+                "spaces",
+                "stuff",
+                "unknown stuff",
+                "region attributes",
+            }
         ),
     ),
     "coco-modal": Format(
@@ -130,6 +152,7 @@ FORMATS = {
                 "spaces",
                 "unknown stuff",
                 "attributes",
+                "region attributes",
                 "pixel centres",
             }
         ),

@@ -43,7 +43,7 @@ def test_window_and_level_change_the_display_of_a_16_bit_picture(alone, open_pag
     page = open_page(alone.link, width=width, height=844)
     page.goto(f"{alone.served.address}/studio/tasks/{task}")
     page.locator("#scene[data-ready][data-has-values]").wait_for()
-    page.keyboard.press("Shift+D")
+    page.keyboard.press("Shift+W")
     assert barriers(page) == {}
     grey = """async ([x, y]) => {
       const [level] = segarena.editor.picture.levels;

@@ -517,7 +517,7 @@ def test_brightness_and_contrast_change_the_display_alone_and_are_remembered(
 ):
     page = editor()
     filter_of = "segarena.editor.picture.base.style.filter"
-    page.keyboard.press("Shift+D")
+    page.keyboard.press("Shift+W")
     page.get_by_label("Brightness", exact=True).fill("50")
     assert page.evaluate(filter_of) == "brightness(2) contrast(1)"
     assert barriers(page) == {}

@@ -129,7 +129,9 @@ def show_shelf(request: Request) -> Response:
     shelf = find_catalog(request)
     if len(shelf.collections) == 1:
         return RedirectResponse("/studio/look/0", 303)
-    return studio_page(request, "viewer_collections.html", title="Viewer", collections=shelf.collections)
+    return studio_page(
+        request, "viewer_collections.html", title="Viewer", collections=shelf.collections
+    )
 
 
 @router.get("/studio/look/{number:int}")

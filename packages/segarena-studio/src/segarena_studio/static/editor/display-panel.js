@@ -41,7 +41,7 @@ export class DisplayPanel {
     const does = (/** @type {string} */ name, /** @type {string} */ title, /** @type {string} */ key, /** @type {() => void} */ run) =>
       ({ name, title, keys: [key], group: "View", run: () => this.change(run) });
     return [
-      { name: "display", title: "Show or hide the sliders of brightness and contrast", keys: ["Shift+D"], group: "View",
+      { name: "display", title: "Show or hide the sliders of brightness and contrast", keys: ["Shift+W"], group: "View",
         run: (editor) => this.toggle(editor), isOn: () => !this.place.hidden },
       does("darker", "Darker", KEYS[0], () => this.display.brighten(-1)),
       does("brighter", "Brighter", KEYS[1], () => this.display.brighten(1)),

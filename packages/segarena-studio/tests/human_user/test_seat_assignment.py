@@ -6,7 +6,7 @@ from itertools import chain
 
 import pytest
 
-from segarena.engine.human_queue import (
+from segarena.engine.seat_files import (
     PersonPrompts,
     RoundFeedback,
     RunInfo,

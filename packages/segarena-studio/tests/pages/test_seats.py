@@ -9,8 +9,8 @@ import pytest
 from sqlalchemy import select
 
 from segarena.arrays.rle import encode_rle
-from segarena.engine.human_queue import RoundFeedback, RunInfo, SeatInfo, Seats
 from segarena.engine.sample_preview import write_preview
+from segarena.engine.seat_files import RoundFeedback, RunInfo, SeatInfo, Seats
 from segarena.samples import ImageSample, VolumeSample
 from segarena_server.auth.permissions import cookie_name
 from segarena_server.db.orm_models import Person

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from segarena.dialogue import Dialogue, Lift, Prediction
     from segarena.engine.evaluate import evaluate
     from segarena.engine.forecast import Forecast, forecast
-    from segarena.engine.participant import sessions
+    from segarena.engine.script_sessions import sessions
     from segarena.engine.store import RunFolder
     from segarena.engine.user_query import next_prompts
     from segarena.errors import SegarenaError
@@ -33,7 +33,7 @@ _HOMES = {
     "engine.user_query": ("next_prompts",),
     "engine.evaluate": ("evaluate",),
     "engine.forecast": ("Forecast", "forecast"),
-    "engine.participant": ("sessions",),
+    "engine.script_sessions": ("sessions",),
     "engine.store": ("RunFolder",),
     "errors": ("SegarenaError",),
     "prompts": ("Box", "Click", "Lasso", "Limits", "MaskPrompt", "Scribble"),

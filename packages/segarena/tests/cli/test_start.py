@@ -25,7 +25,7 @@ from {module} import {name}
         ("signal.SIGINT", 130, "typer"),
         ("signal.SIGTERM", 143, "typer"),
         ("signal.SIGHUP", 129, "typer"),
-        ("signal.SIGINT", 130, "segarena.work.supervisor"),
+        ("signal.SIGINT", 130, "segarena.work.exit_reporter"),
     ],
 )
 def test_a_signal_while_the_command_is_imported_prints_no_traceback(signal, code, when):

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import segarena
-from segarena.engine import evaluate, human_prompts
-from segarena.engine.human_prompts import NoPageServer
-from segarena.engine.human_queue import PersonPrompts, Seats
+from segarena.engine import evaluate, human_page_server
+from segarena.engine.human_page_server import NoPageServer
+from segarena.engine.seat_files import PersonPrompts, Seats
 from segarena.errors import InvalidInput
 
 RUN = {"segmenter": "image-blind", "dataset": "demo", "limit": 2, "rounds": 3}
@@ -201,13 +201,16 @@ def test_people_are_asked_by_one_process_and_only_where_somebody_is_one(tmp_path
         segarena.evaluate("clicks", users=["human"], workers=2, out=tmp_path / "a", **RUN)
     with pytest.raises(InvalidInput, match="no user of this run is a person"):
         segarena.evaluate(
-            "clicks", people=human_prompts.PeopleSettings(at=tmp_path), out=tmp_path / "b", **RUN
+            "clicks",
+            people=human_page_server.PeopleSettings(at=tmp_path),
+            out=tmp_path / "b",
+            **RUN,
         )
     with pytest.raises(InvalidInput, match="a challenge is not used with people"):
         segarena.evaluate(
             challenge="https://lab.example",
             segmenter="graph",
-            people=human_prompts.PeopleSettings(at=tmp_path),
+            people=human_page_server.PeopleSettings(at=tmp_path),
         )
 
 

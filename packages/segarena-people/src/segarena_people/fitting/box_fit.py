@@ -42,7 +42,7 @@ class PersonBoxes:
     Attributes:
         sides_px: height and width of the tight box around each goal, (n, 2).
         offsets_px: distance by which each drawn edge lies outside that box, (n, 4) in the order of
-            `EDGES`.
+            `BOX_EDGES`.
         people: person who drew each box; "" if unknown.
     """
 

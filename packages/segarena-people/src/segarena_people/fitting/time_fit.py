@@ -1,4 +1,4 @@
-"""Fit of prompting times to prompts with recorded times.
+"""Fit the model of prompting times to prompts whose times were recorded.
 
 The clock of a prompt starts when the page allows it. Until the first press, a person looks, decides
 and moves the pointer; then they draw. The speeds of moving and pressing keep their published

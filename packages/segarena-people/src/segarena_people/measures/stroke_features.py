@@ -68,7 +68,7 @@ LEAST_GOAL_PX = 30
 
 
 def stroke_features(ink: Mask, goal: Mask | GoalShape) -> NDArray[np.float64]:
-    """Return `FEATURES` of the ink drawn for a goal.
+    """Return the `STROKE_FEATURES` of the ink drawn for a goal.
 
     >>> goal, ink = np.zeros((2, 12, 30), bool)
     >>> goal[2:9, 3:28] = ink[5, 5:26] = True

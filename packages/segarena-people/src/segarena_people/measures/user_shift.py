@@ -35,7 +35,7 @@ def measure_behaviour(
     is_positive: ArrayLike,
     target: Mask,
 ) -> BehaviourArray:
-    """Return `BEHAVIOUR` of a user's marks in one dialogue.
+    """Return the `BEHAVIOUR_MEASURES` of a user's marks in one dialogue.
 
     >>> target = np.zeros((7, 20), bool)
     >>> target[1:6, 1:6] = target[1:6, 9:14] = True

@@ -338,7 +338,10 @@ def _label_differences(
     points: NDArray[np.intp],
     candidates: NDArray[np.intp],
 ) -> list[float]:
-    """Return the differences of one answer, for points and candidates with the same label."""
+    """Return, for each point, whether the answer is correct there minus the share of matched candidates where it is.
+
+    Points and candidates have the same label. Points with too few matched candidates are left out.
+    """
     point_gaps = _distances(points, received)
     candidate_gaps = _distances(candidates, received)
     if received is not None:

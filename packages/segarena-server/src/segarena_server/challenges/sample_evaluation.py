@@ -141,7 +141,7 @@ class _Dialogue:
         if not self.session.is_over:
             self.session.fail(message)
 
-    def told_failure(self) -> str:
+    def reported_failure(self) -> str:
         """Return the failure to report to the participant, or "" for none."""
         if self.state is DialogueState.SERVER_FAILED:
             return OUR_FAULT
@@ -411,7 +411,7 @@ class SampleEvaluation:
             rounds=tuple(rounds),
             over=dialogue.is_over,
             late=dialogue.state is DialogueState.LATE,
-            failed=dialogue.told_failure(),
+            failed=dialogue.reported_failure(),
             objects=dialogue.objects,
             lift=dialogue.session.dialogue.lift,
             values=self._public_values(dialogue.values),

@@ -88,9 +88,10 @@ def published_summary(
     *,
     is_closed: bool,
 ) -> Mapping[str, Any]:
-    """Return the published summary of a finished run; a sample without an answer in time counts as 0.
+    """Return the summary of a finished run in the format of davisinteractive.
 
-    Its time axis is in seconds as charged by the server. In an open test, scores have the digits that a board shows.
+    A sample without an answer in time counts as 0. The time axis is in seconds as charged by the
+    server. In an open test, scores have the digits that a board shows.
     """
     # A tuple, because the arguments of a cached function must be hashable.
     asked = tuple((one.place.sample, one.scribble_idx, one.objects) for one in samples)

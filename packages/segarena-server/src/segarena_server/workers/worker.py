@@ -87,7 +87,7 @@ class WorkerTask(Protocol[TaskResult]):
 
 @dataclass(frozen=True, slots=True)
 class TaskExecutor:
-    """The job of a worker process, which executes tasks of any kind."""
+    """A `segarena.work.jobs.Job` that runs tasks of any kind in a worker process."""
 
     soft_s: float
     hard_s: float

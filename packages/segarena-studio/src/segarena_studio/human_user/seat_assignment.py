@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from segarena.engine.human_queue import SeatInfo, Seats
+from segarena.engine.seat_files import SeatInfo, Seats
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ import msgspec
 import numpy as np
 
 from segarena.arrays.rle import unpack_lengths
-from segarena.engine.human_queue import PersonPrompts, SeatInfo, Seats
 from segarena.engine.sample_preview import SamplePreview
+from segarena.engine.seat_files import PersonPrompts, SeatInfo, Seats
 from segarena.errors import InvalidInput, StoreError
 from segarena.prompts import Limits, check_prompt
 from segarena.records.prompts import (

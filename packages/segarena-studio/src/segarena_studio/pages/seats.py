@@ -11,8 +11,8 @@ from fastapi import APIRouter, Path, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, RedirectResponse, Response
 
-from segarena.engine.human_queue import PersonPrompts, SeatInfo
 from segarena.engine.sample_preview import SamplePreview, read_preview
+from segarena.engine.seat_files import PersonPrompts, SeatInfo
 from segarena.errors import InvalidInput
 from segarena_server import http_errors
 from segarena_server.auth.permissions import require_role, site_of, visitor_of

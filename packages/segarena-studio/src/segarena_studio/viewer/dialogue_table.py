@@ -177,7 +177,7 @@ def metric_columns(folder: RunFolder, columns: Sequence[str]) -> list[str]:
 
 
 def _side_by_side(runs: Mapping[str, RunFolder]) -> tuple[pl.DataFrame, list[Column]]:
-    """Join the dialogues of all runs on their keys; return the rows, and the columns next to the sample."""
+    """Join the dialogues of all runs on their keys; return the rows, and all columns but the sample."""
     labels = list(runs)
     frames = [read_dialogues(folder) for folder in runs.values()]
     named: list[pl.DataFrame] = []

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from segarena.cli.run_options import BenchmarkOptionsCommand, with_run_options
-from segarena.engine.human_prompts import PeopleSettings
+from segarena.engine.human_page_server import PeopleSettings
 from segarena.terminal.exit_codes import FAILURES
 from segarena.terminal.help_format import RARE
 from segarena.terminal.run_display import run_and_show

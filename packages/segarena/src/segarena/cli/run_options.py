@@ -149,7 +149,7 @@ class RunOptions:
     cache_gb: Annotated[
         float | None,
         typer.Option(
-            help="Size limit of that folder in GB. [default: 20]",
+            help="Size limit of the folder of `--cache` in GB. [default: 20]",
             rich_help_panel=RARE,
         ),
     ] = None

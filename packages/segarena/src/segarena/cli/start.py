@@ -9,7 +9,7 @@ def main() -> None:
     """Run the command line; Ctrl-C, SIGTERM and SIGHUP end it with a one-line message at any time."""
     try:
         # Inside the try, because Ctrl-C may come during the import.
-        from segarena.work.supervisor import run_supervised
+        from segarena.work.exit_reporter import run_supervised
 
         run_supervised(_run)
     except KeyboardInterrupt as error:

@@ -23,7 +23,7 @@ from segarena.client.participation import (
 from segarena.client.server import Server
 from segarena.client.tokens import token_for
 from segarena.engine import evaluate as engine
-from segarena.engine import participant
+from segarena.engine import script_sessions
 from segarena.engine.session_protocol import SessionLike
 from segarena.engine.store import RunFolder
 from segarena.engine.trial_answer import trial_sessions
@@ -177,7 +177,7 @@ def sessions(
         samples = replace(joined.samples, is_together=False, skips_trial=not trial)
         if samples.needs_trial:
             yield from trial_sessions(samples.sample_kind, samples.prompt_kinds.values())
-        yield from participant.sessions(
+        yield from script_sessions.sessions(
             joined.benchmark,
             dataset=samples,
             name=name,

@@ -18,7 +18,7 @@ from segarena.capabilities import dataset_assumptions, display_name, segmenter_c
 from segarena.engine.answer_verification import check_verifiable, verify_answers
 from segarena.engine.earlier_rows import forget_earlier_rows
 from segarena.engine.human_loop import close_finished_samples, human_users, run_info, serve_samples
-from segarena.engine.human_prompts import (
+from segarena.engine.human_page_server import (
     PageServer,
     PeopleSettings,
     executor_for_people,

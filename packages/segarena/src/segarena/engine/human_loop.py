@@ -18,12 +18,12 @@ import numpy as np
 
 from segarena.arrays.rle import encode_rle
 from segarena.engine.forecast_subset import SampleWorkload
-from segarena.engine.human_queue import RoundFeedback, RunInfo, SeatInfo, Seats, seat_name
 from segarena.engine.lockstep import OpenSample, RunCast, failed_rows, open_sample
 from segarena.engine.plan import Plan, time_limit_of
 from segarena.engine.rows import Rows
 from segarena.engine.sample_job import SampleJob, SampleResult, write_sample_rows
 from segarena.engine.sample_preview import read_preview, write_preview
+from segarena.engine.seat_files import RoundFeedback, RunInfo, SeatInfo, Seats, seat_name
 from segarena.engine.session import Session
 from segarena.engine.store import RunFolder
 from segarena.engine.time_limit import TimeLimit

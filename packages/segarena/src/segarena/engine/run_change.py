@@ -278,7 +278,7 @@ def _align_edited_plugins(old: dict[str, Any], new: dict[str, Any]) -> None:
 
 
 def _align_samples(old: dict[str, Any], new: dict[str, Any]) -> int:
-    """Give `new` the samples of `old` if it only appends some; return the number of appended samples."""
+    """If `new` only appends samples to those of `old`, reduce it to those; return the number of appended ones."""
     before = old["dataset"]["samples"]
     now = new["dataset"]["samples"]
     more = len(now) - len(before)
@@ -289,7 +289,7 @@ def _align_samples(old: dict[str, Any], new: dict[str, Any]) -> int:
 
 
 def _align_rounds(old: dict[str, Any], new: dict[str, Any]) -> int:
-    """Give `new` the rounds of `old` if it has more; return the difference."""
+    """If `new` has more rounds than `old`, reduce it to the rounds of `old`; return by how many."""
     more = new["rounds"] - old["rounds"]
     if more <= 0:
         return 0

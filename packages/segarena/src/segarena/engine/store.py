@@ -11,7 +11,7 @@
       pieces.jsonl   files of the samples; see `segarena.records.pieces`
       tracebacks.txt  where plug-ins failed; only if some did
       data.parquet   SHA-256 of each data file; only for datasets that know their files
-      seats/         prompts of people; see `segarena.engine.human_queue`
+      seats/         prompts of people; see `segarena.engine.seat_files`
       claims/        division of work, while several processes share the run; see `segarena.work.sharing`
       earlier/       rows to keep, while users are added to the run; see `segarena.engine.earlier_rows`
 
@@ -33,7 +33,6 @@ import polars as pl
 
 from segarena.capabilities import ValueChecker, is_person
 from segarena.engine.earlier_rows import EarlierRows, forget_earlier_rows, keep_rows
-from segarena.engine.human_queue import clear_seats
 from segarena.engine.plugin_errors import TRACEBACKS_FILE
 from segarena.engine.rows import Rows
 from segarena.engine.run_change import (
@@ -44,6 +43,7 @@ from segarena.engine.run_change import (
     with_growth,
     with_mended_plugins,
 )
+from segarena.engine.seat_files import clear_seats
 from segarena.errors import PluginError, RunConflict, RunMissing, StoreError
 from segarena.files.atomic_write import clear_leftovers, is_leftover, write_atomic
 from segarena.records.compaction import WritablePieces
@@ -270,7 +270,7 @@ class RunFolder:
             raise RunConflict(f"{self.path}: {change.edited}; {START_ANEW}")
         if not may_change:
             raise RunConflict(
-                f"{self.path} holds a run, and this one has {change.in_words}; only one process, "
+                f"{self.path} holds a run, and the requested one has {change.in_words}; only one process, "
                 f"without --share, can extend a run; {START_ANEW}"
             )
         if has_people:

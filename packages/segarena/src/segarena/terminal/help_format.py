@@ -71,7 +71,7 @@ class HelpGroup(TyperGroup):
     """A group of commands whose help this module formats."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """Return the parameters of the group, `--help` and `--help-all`."""
+        """Return the parameters of the group, with `--help-all` as the last one."""
         return [*super().get_params(ctx), _help_all_option()]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -86,7 +86,7 @@ class Scribbler:
             raise InvalidInput(f"slices: expected 1 or more, got {slices}")
         if person is not None and people != 1:
             raise InvalidInput(
-                f"expected person or people, got person={person!r} and people={people}"
+                f"expected either person or people, not both, got person={person!r} and people={people}"
             )
         self._model = read_stroke_model(fitted or SHIPPED_MODEL)
         self._background_model: StrokeModel | None = None

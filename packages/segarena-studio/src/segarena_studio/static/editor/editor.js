@@ -7,7 +7,7 @@ import { handlersOf } from "./pointer-input.js";
 import { listen } from "../../../reports/viewer/pointer.js";
 import { nextRegion, regionsAt } from "./hit-testing.js";
 import { REFUSALS } from "./edit-errors.js";
-import { snap } from "./snapping.js";
+import { SNAP_RADIUS_PX, snap } from "./snapping.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./history.js").History} History */
@@ -45,9 +45,8 @@ import { snap } from "./snapping.js";
  * @property {boolean} [hasLoupe]  whether to show the loupe for touch input
  */
 
-/** Hit radii and snapping radii for each kind of pointer, in screen px. */
+/** Hit radii for each kind of pointer, in screen px. */
 const REACH = { mouse: 9, pen: 12, touch: 22, keys: 12 };
-const SNAP = { mouse: 9, pen: 10, touch: 13, keys: 9 };
 /** Tools that change nothing. */
 const LOOKING = ["adjust", "hand", "comment"];
 /** Pans the picture with a pen or a single finger. */
@@ -316,6 +315,6 @@ export class Editor {
   /** @param {Touch} touch */
   point(touch) {
     const isSplit = touch.isSplit || this.settings.splits;
-    this.cursor = { ...touch, isSplit, reach: this.inImage(REACH[touch.kind]), snap: this.inImage(SNAP[touch.kind]) };
+    this.cursor = { ...touch, isSplit, reach: this.inImage(REACH[touch.kind]), snap: this.inImage(SNAP_RADIUS_PX[touch.kind]) };
   }
 }

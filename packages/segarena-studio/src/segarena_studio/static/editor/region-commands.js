@@ -46,8 +46,8 @@ export function deleteRegions(steps, ids) {
 }
 
 /**
- * Move whole regions. Borders that they share with each other stay shared; borders with other
- * regions come apart, and these stay where they are.
+ * Move whole regions. Borders between moved regions stay shared. A border shared with any other
+ * region is split: the other region keeps its copy in place.
  * @param {Steps} steps
  * @param {string[]} ids
  * @param {number} dx

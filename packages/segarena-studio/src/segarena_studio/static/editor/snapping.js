@@ -10,6 +10,9 @@ import { boxHolds, project, squaredFromSegment } from "../common/geometry.js";
 /** @typedef {import("../../../reports/viewer/viewport.js").Point} Point */
 /** @typedef {import("../../../reports/viewer/viewport.js").Size} Size */
 /** @typedef {import("./scene.js").Scene} Scene */
+/** Radii within which points snap, for each kind of pointer, in screen px. */
+export const SNAP_RADIUS_PX = { mouse: 9, pen: 10, touch: 13, keys: 9 };
+
 /**
  * A snap target: its position, its distance (in image pixels), and what it is: a region with the
  * index of the side in its ring, or a point.

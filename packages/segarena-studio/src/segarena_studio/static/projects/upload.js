@@ -31,7 +31,7 @@ async function send(form, file) {
 }
 
 /**
- * Return the response to a file that need not be sent, such as a folder.
+ * Reject a file that is no picture by its name, such as a folder, without sending it.
  * @param {File} file
  * @returns {Added}
  */

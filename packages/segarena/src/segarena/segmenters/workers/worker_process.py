@@ -64,7 +64,7 @@ class WorkerProcess(WorkerStream):
         self.max_memory = int(config.memory_gb * 1e9)
 
     def log_output(self, printed: bytes) -> None:
-        """Add output that arrived before the greeting to the log."""
+        """Log output that arrived before the greeting."""
         self._log.add(printed)
 
     def last_lines(self) -> list[str]:

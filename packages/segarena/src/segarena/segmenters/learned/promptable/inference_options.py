@@ -21,8 +21,8 @@ class ImageOptions:
             (the first one on ties), or the "first", "second" or "third".
         multimask: when the network predicts several masks to choose from: after a "first-click" that
             is the only prompt, "always" or "never".
-        after_negative: "keep" always feeds back the previous logits; "published-reset" drops them as
-            long as there is at most one click of each kind, as in the code of RClicks.
+        after_negative: "keep" always feeds back the previous logits; "published-reset" drops them while
+            there are clicks, but at most one positive and one negative, as in the code of RClicks.
         threshold: threshold of the upsampled logits; pixels above it belong to the object. 0 is a probability
             of one half.
 
@@ -45,7 +45,7 @@ class ImageOptions:
         return self.multimask == "always"
 
     def forgets_logits(self, dialogue: Dialogue) -> bool:
-        """Return whether to drop the previous logits, as the published code does until one kind has two clicks."""
+        """Return whether "published-reset" applies: there are clicks, at most one positive and one negative."""
         if self.after_negative != "published-reset":
             return False
         positive = sum(click.is_positive for click in dialogue.clicks)

@@ -197,7 +197,7 @@ def _read_text(file: Path) -> pl.DataFrame:
             return pl.read_ndjson(file, infer_schema_length=None)
         except pl.exceptions.ComputeError as error:
             raise DatasetError(
-                "expected a JSON object of the same columns in each line, got something else; write it again"
+                "expected one JSON object per line, all with the same columns, got something else; write the file again"
             ) from error
     table = pl.read_csv(file, infer_schema=False)
     lists = [name for name in _LIST_COLUMNS if name in table.columns]

@@ -104,7 +104,7 @@ class DemoVideos:
         return sample
 
     def check(self) -> Sequence[Finding]:
-        """Generate every sample once and return the counts."""
+        """Generate every sample once; return one finding with the number of videos and objects."""
         samples = [self.load(sample_id) for sample_id in self.sample_ids]
         objects = sum(sample.targets[0].objects for sample in samples)
         message = (

@@ -84,7 +84,7 @@ class VideoSummary:
         return self.quality[1:-1]
 
     def to_json(self, name: str = "J_AND_F") -> dict[str, Any]:
-        """Return the published summary: the curve, its area, and the value at the threshold, without rounding."""
+        """Return the summary in the format of davisinteractive: curve, area and value at the threshold, not rounded."""
         return {
             "auc": self.auc,
             "metric_at_threshold": {"threshold": self.threshold_s, name: self.at_threshold},

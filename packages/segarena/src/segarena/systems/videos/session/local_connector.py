@@ -187,7 +187,7 @@ class LocalConnector:
         return pl.concat(self._tables)
 
     def summary(self) -> dict[str, Any]:
-        """Return the published summary of the predictions so far, with the conditions of the run."""
+        """Return the summary of the predictions so far in the format of davisinteractive, with the conditions."""
         rules = self.rules
         options = rules.options
         scores = sample_scores(self.report(), METRIC_COLUMNS[options["metric"]])

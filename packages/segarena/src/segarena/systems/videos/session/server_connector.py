@@ -208,7 +208,7 @@ class ServerConnector:
         return not session.is_late
 
     def report(self) -> pl.DataFrame:
-        """Return one row per interaction so far, with the columns `REPORT`."""
+        """Return one row per interaction so far, with the columns `SERVER_REPORT_COLUMNS`."""
         now = [] if self._session is None else self._session.rows().timings
 
         timings = pl.concat([self._run.timings(), table_frame("timings", now)])

@@ -36,7 +36,7 @@ def ended(program, tmp_path, **options):
 WATCHED = """
 import os, signal, sys, time
 from segarena.work.deadline import this_deadline
-from segarena.work.supervisor import run_supervised
+from segarena.work.exit_reporter import run_supervised
 def run():
     {}
 run_supervised(run)
@@ -78,7 +78,7 @@ def test_a_call_that_hangs_below_python_is_ended_and_named(tmp_path):
 def test_signals_are_passed_on_once(number, code, whole_group, tmp_path):
     program = """
 import sys, time
-from segarena.work.supervisor import run_supervised
+from segarena.work.exit_reporter import run_supervised
 from segarena.cli import start
 from segarena.work.signals import stoppable, exit_code
 def run():

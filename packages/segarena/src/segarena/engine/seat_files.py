@@ -64,7 +64,7 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SeatInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """The dialogue of a seat.
+    """Description of a seat, stored in `about.bin`: its sample, target, user and display settings.
 
     Attributes:
         seat: name of the seat.

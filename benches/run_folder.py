@@ -5,8 +5,8 @@
 The runs are synthetic, five rounds per dialogue, with random clicks and values. The first has one
 user and a sample for each dialogue, the second ten users and a tenth of the samples. Limits, as
 seconds of processor and peak memory of the process: 40 bytes per round without masks, 1 s to detect
-that nothing is left to do, 5 s (ten users: 12 s) for the summary in the terminal, 15 s (60 s)
-for a page of at most 5 MB, and 550 MB (1500 MB). A third run of 4000 samples is reported from one file per
+that nothing is left to do, 5 s (ten users: 8 s) for the summary in the terminal, 15 s (60 s)
+for a page of at most 5 MB, and 500 MB (1500 MB). A third run of 4000 samples is reported from one file per
 sample, and again after these files are merged.
 """
 
@@ -214,13 +214,13 @@ def main() -> None:
     scratch = options.folder or Path(tempfile.mkdtemp())
     try:
         held = large(
-            scratch / "large", options.samples, 1, terminal_s=5.0, page_s=15.0, most_mb=550.0
+            scratch / "large", options.samples, 1, terminal_s=5.0, page_s=15.0, most_mb=500.0
         )
         held &= large(
             scratch / "users",
             options.samples // 10,
             10,
-            terminal_s=12.0,
+            terminal_s=8.0,
             page_s=60.0,
             most_mb=1500.0,
         )

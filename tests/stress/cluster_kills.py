@@ -39,7 +39,7 @@ NODE = {"num_cpus": 1, "include_dashboard": False, "object_store_memory": 100 <<
 
 def segarena(*words: str) -> subprocess.Popen[bytes]:
     """Start a command as the leader of its own process group."""
-    code = "from segarena.cli.main import main; main()"
+    code = "from segarena.cli.start import main; main()"
     words = (sys.executable, "-c", code, *words)
     return subprocess.Popen(words, start_new_session=True, stdout=subprocess.DEVNULL)
 

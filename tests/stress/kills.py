@@ -22,7 +22,7 @@ from contextlib import suppress
 from pathlib import Path
 
 RUN = "run clicks -s watershed -d demo -u uniform --rounds 4 --repeats 2 --limit 5"
-AS_IT_IS = "from segarena.cli.main import main; main()"
+AS_IT_IS = "from segarena.cli.start import main; main()"
 SHUFFLED = """
 import random
 from segarena.engine.store import RunFolder

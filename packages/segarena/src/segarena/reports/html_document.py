@@ -8,11 +8,12 @@ import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Any
-
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from typing import TYPE_CHECKING, Any
 
 from segarena.reports.axes import px
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 VIEWER_MODULES = (
     "viewport.js",
@@ -48,6 +49,9 @@ def templates(*packages: str) -> Environment:
 
     Values are escaped unless they are `Markup`; using an undefined value raises an error.
     """
+    # Imported here, because tables on a terminal need no templates.
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+
     loader = ChoiceLoader([PackageLoader(name) for name in (*packages, "segarena.reports")])
     made = Environment(
         loader=loader,

@@ -7,14 +7,16 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from html import escape
-
-import polars as pl
+from typing import TYPE_CHECKING
 
 from segarena.errors import InvalidInput
 from segarena.options import suggest_names
 from segarena.reports.cells import Cell, Column, ColumnKind, Link, Value
 from segarena.reports.table_html import table_html
 from segarena.reports.table_text import table_text
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +102,9 @@ class Sheet:
         An interval adds the columns "KEY low" and "KEY high". Shares are fractions of 1, and
         missing numbers are NaN.
         """
+        # Imported here, because `segarena list` shows tables without polars, which takes longer to import than to show.
+        import polars as pl
+
         found: dict[str, list[float | int | str]] = {}
         for index, (key, column) in enumerate(zip(self.keys, self.columns, strict=True)):
             cells = [row[index] for row in self.rows]

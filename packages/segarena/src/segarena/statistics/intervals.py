@@ -8,7 +8,7 @@ the same interval everywhere.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import Any, TypeAlias
@@ -136,7 +136,8 @@ def bootstrap_each_mean(
     Raises:
         InvalidInput: see `bootstrap_mean`.
     """
-    totals = [_sum_clusters(values, clusters) for values, clusters in samples]
+    # A generator, so that the totals of large samples, which are not drawn, are in memory one at a time.
+    totals = (_sum_clusters(values, clusters) for values, clusters in samples)
     return _intervals(totals, _REPEATS, _LEVEL, _SEED)
 
 
@@ -292,30 +293,30 @@ def _sum_clusters(
 
 
 def _intervals(
-    totals: Sequence[_ClusterTotals],
+    totals: Iterable[_ClusterTotals],
     repeats: int,
     level: float,
     seed: int,
 ) -> list[Interval]:
     """Return the interval of each sample; each is drawn by its own generator from `seed`, as if it were alone."""
-    by_count: dict[int, list[int]] = {}
     intervals: list[Interval] = []
+    # By number of clusters: (index of the sample, sums, sizes).
+    to_draw: dict[int, list[tuple[int, NDArray[np.float64], NDArray[np.float64]]]] = {}
     for index, (sums, sizes, mean) in enumerate(totals):
         low = math.nan
         high = math.nan
         if len(sums) > MAX_DRAWN_CLUSTERS:
             low, high = _normal_interval(sums, sizes, level)
         elif len(sums) >= 2:
-            by_count.setdefault(len(sums), []).append(index)
+            to_draw.setdefault(len(sums), []).append((index, sums, sizes))
         intervals.append(Interval(mean, low, high, int(sizes.sum())))
-    for count, indices in by_count.items():
-        means: list[list[NDArray[np.float64]]] = [[] for _ in indices]
+    for count, samples in to_draw.items():
+        means: list[list[NDArray[np.float64]]] = [[] for _ in samples]
         # Equal seeds and counts give equal draws.
         for drawn in draw_units(count, repeats, np.random.default_rng(seed)):
-            for own_means, index in zip(means, indices, strict=True):
-                sums, sizes, _ = totals[index]
+            for own_means, (_, sums, sizes) in zip(means, samples, strict=True):
                 own_means.append(_drawn_means(sums, sizes, drawn))
-        for own_means, index in zip(means, indices, strict=True):
+        for own_means, (index, _, _) in zip(means, samples, strict=True):
             low, high = percentile_interval(np.concatenate(own_means), level)
             intervals[index] = replace(intervals[index], low=low, high=high)
     return intervals

@@ -281,7 +281,7 @@ def segmenter_capabilities(segmenter: object) -> SegmenterCapabilities:
         sees_truth=_is_true(segmenter, "sees_truth"),
         encodes_with_prompts=_is_true(segmenter, "encodes_with_prompts"),
         encode_batch=getattr(segmenter, "encode_batch", None),
-        image_batch=int(getattr(segmenter, "image_batch", 1)),
+        image_batch=int(getattr(segmenter, "image_batch", None) or 1),
         packing=_packer(segmenter),
         fingerprint=getattr(segmenter, "fingerprint", None),
         device=str(getattr(segmenter, "device", "cpu")),

@@ -337,7 +337,8 @@ def flatten(value: Any, arrays: list[Any]) -> Any:
         return {"tuple": inner}
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return {"dict": {key: flatten(each, arrays) for key, each in value.items()}}
-    if isinstance(value, (np.ndarray, np.generic, Body)):
+    # Some logits stay on a GPU and convert themselves to arrays.
+    if isinstance(value, (np.ndarray, np.generic, Body)) or hasattr(value, "__array__"):
         arrays.append(as_body(value))
         return {"array": len(arrays) - 1}
     raise TypeError(

@@ -48,3 +48,22 @@ def test_what_is_neither_is_refused(refused, tmp_path):
     )
     assert "segarena list segmenters" in refused("check", "runs/nowhere")
     assert "there is no file nowhere.py" in refused("check", "nowhere.py:Mine")
+
+
+def test_two_segmenters_are_compared_on_the_same_prompts(segarena, here):
+    answer = segarena("check", f"{MOODY}:Steady", "--against", f"{MOODY}:OfBatch", "--samples", "1")
+    assert answer.exit_code == 0, answer.output
+    row = next(line for line in answer.stdout.splitlines() if re.match(r" *8 ", line))
+    asked, differed, lowest, mean, pixels, ratio = row.split()[:6]
+    assert (asked, differed) == ("8", "8")
+    assert 0 < float(lowest) <= float(mean) < 1
+    assert 0 < float(pixels.removesuffix("%")) < 100
+    assert float(ratio) > 0
+    assert "sample " in row
+
+
+def test_only_segmenters_are_compared(refused, make_run, make_ramps):
+    make_run(make_ramps(), "mine")
+    assert "--against: expected a segmenter, got a run" in refused(
+        "check", "mine", "--against", "graph"
+    )

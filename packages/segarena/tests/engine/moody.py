@@ -32,6 +32,16 @@ class Steady:
         return mask
 
 
+class Wider(Steady):
+    def side(self, place, count):
+        return 4
+
+
+class Failing(Steady):
+    def answer(self, shape, dialogue, side):
+        raise RuntimeError("no answer for you")
+
+
 class Random(Steady):
     def side(self, place, count):
         return random.randint(1, 40)

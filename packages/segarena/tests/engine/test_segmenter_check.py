@@ -5,7 +5,12 @@ from pathlib import Path
 import pytest
 
 from segarena.engine.plan import make_plan
-from segarena.engine.segmenter_check import check_in_process, check_segmenter, fitting_benchmark
+from segarena.engine.segmenter_check import (
+    check_in_process,
+    check_segmenter,
+    compare_in_process,
+    fitting_benchmark,
+)
 from segarena.errors import PluginInvalid, SegmenterError
 from segarena.plugin_spec import PluginSpec
 
@@ -74,3 +79,33 @@ def test_who_answers_nothing_is_refused_with_the_reason(rules, plugin):
         match=r"the segmenter gave no answer; the first failure: predict: expected a list",
     ):
         check_in_process(plan)
+
+
+def comparison(rules, one, other):
+    plans = []
+    for name in (one, other):
+        written = f"{MOODY}:{name}"
+        plans.append(make_plan(rules, segmenter=written, dataset="sample-squares(count=2)"))
+    return compare_in_process(tuple(plans))
+
+
+def test_a_segmenter_compared_with_itself_is_equal_and_as_fast(rules):
+    found = comparison(rules, "Steady", "Steady")
+    assert found.agreement.differed == 0
+    assert found.mean_iou == found.agreement.worst_iou == 1.0
+    assert found.differing_pixels == 0.0
+    assert found.seconds_ratio > 0
+
+
+def test_masks_of_another_size_differ_by_their_pixels(rules):
+    found = comparison(rules, "Steady", "Wider")
+    assert found.agreement.differed == found.agreement.asked > 0
+    assert found.agreement.worst_iou <= found.mean_iou < 1
+    # In the first round, squares of 7 and 9 pixels that the border may cut.
+    assert 0 < found.differing_pixels < 0.5
+
+
+def test_a_segmenter_that_answers_nothing_has_an_iou_of_zero(rules):
+    found = comparison(rules, "Steady", "Failing")
+    assert found.mean_iou == 0.0
+    assert "no answer for you" in found.agreement.worst

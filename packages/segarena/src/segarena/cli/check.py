@@ -10,7 +10,12 @@ import typer
 from rich.console import Console
 
 from segarena.engine.run_integrity import check_run
-from segarena.engine.segmenter_check import DependenceCheck, check_segmenter
+from segarena.engine.segmenter_check import (
+    DependenceCheck,
+    MaskComparison,
+    check_segmenter,
+    compare_segmenters,
+)
 from segarena.errors import InvalidInput
 from segarena.options import suggest_names
 from segarena.registry import lookup, plugins_by_name
@@ -38,6 +43,13 @@ def check(
         ),
     ] = None,
     samples: Annotated[int, typer.Option(help="For a segmenter: the number of samples.")] = 2,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="OTHER",
+            help="For a segmenter: another one to compare its masks and speed with.",
+        ),
+    ] = None,
 ) -> None:
     """Validate a run folder or a segmenter.
 
@@ -54,12 +66,24 @@ def check(
 
         segarena check grabcut -d "folder(path='photos')" --samples 5
 
+    With --against, the command compares the masks and the speed of two segmenters that get the same prompts, such as a
+    network in two floating-point formats. Differences are no error.
+
+        segarena check "sam(weights='w', autocast='bfloat16')" --against "sam(weights='w')"
+
     `segarena run ... --retry-damaged` repeats damaged samples; `segarena run ... --verify 20` repeats answers of a run.
     Exit code 0: no problem; 1: a problem was found; 2: invalid request, with a one-line message.
     """
     with one_line_errors():
         if _is_run(what):
+            if against is not None:
+                raise InvalidInput(
+                    "--against: expected a segmenter, got a run; `segarena compare` compares runs"
+                )
             is_sound = _check_run(Path(what))
+        elif against is not None:
+            _compare_segmenters(what, against, dataset, benchmark, samples)
+            is_sound = True
         else:
             is_sound = _check_segmenter(what, dataset, benchmark, samples)
     if not is_sound:
@@ -108,6 +132,53 @@ def _check_segmenter(
     text = ", ".join(causes) or "only the prompts, as far as tested"
     typer.secho(f"answers depend on {text}", fg="red" if causes else None)
     return not causes
+
+
+def _compare_segmenters(
+    segmenter: str,
+    other: str,
+    dataset: str | None,
+    benchmark: str | None,
+    samples: int,
+) -> None:
+    with Console(stderr=True).status(f"comparing {segmenter} with {other}"):
+        found = compare_segmenters(
+            segmenter,
+            other,
+            dataset=dataset,
+            benchmark=benchmark,
+            samples=samples,
+        )
+    show_sheet(_comparison_sheet(segmenter, other, found))
+
+
+def _comparison_sheet(segmenter: str, other: str, found: MaskComparison) -> Sheet:
+    compared = found.agreement
+    return Sheet(
+        name="comparison",
+        caption=f"{segmenter} against {other}: the same prompts",
+        head=(
+            "answers",
+            "differ",
+            "min. IoU",
+            "mean IoU",
+            "differing pixels",
+            "seconds, relative",
+            "the worst",
+        ),
+        rows=(
+            (
+                str(compared.asked),
+                str(compared.differed),
+                f"{compared.worst_iou:.4f}",
+                f"{found.mean_iou:.4f}",
+                f"{found.differing_pixels:.4%}",
+                f"{found.seconds_ratio:.2f}",
+                compared.worst,
+            ),
+        ),
+        notes=("Relative seconds below 1 mean that the first segmenter is faster.",),
+    )
 
 
 def _sheet(segmenter: str, found: Sequence[DependenceCheck]) -> Sheet:

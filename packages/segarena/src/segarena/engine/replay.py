@@ -81,6 +81,15 @@ def replay_dialogues(
     request: ReplayRequest,
 ) -> dict[AnswerKey, Answer]:
     """Replay dialogues; return the answer to each of their rounds, or the reason for its absence."""
+    return answers_in(replay_rows(cast, limit, request))
+
+
+def replay_rows(
+    cast: RunCast,
+    limit: TimeLimit,
+    request: ReplayRequest,
+) -> Rows:
+    """Replay dialogues; return all rows of their records."""
 
     def open_replayed(cast: RunCast, sample: Sample) -> list[Session]:
         replayed: list[Session] = []
@@ -91,8 +100,7 @@ def replay_dialogues(
                 replayed.append(_replay(session, recorded))
         return replayed
 
-    rows = run_sample(cast, request.sample, limit, opening=open_replayed, batches=request.batches)
-    return answers_in(rows)
+    return run_sample(cast, request.sample, limit, opening=open_replayed, batches=request.batches)
 
 
 def answers_in(rows: Rows) -> dict[AnswerKey, Answer]:
@@ -127,7 +135,7 @@ def agreement(
             description = name_of(key)
             if isinstance(replayed, str) and replayed:
                 description = f"{description}: {replayed}"
-            worst[key] = min(worst[key], (_iou(recorded, replayed), description))
+            worst[key] = min(worst[key], (iou_of_answers(recorded, replayed), description))
     worst_iou, description = min(worst.values(), default=(1.0, ""))
     differed = sum(iou < 1 for iou, _ in worst.values())
     return Agreement(
@@ -169,7 +177,7 @@ def _replay(session: Session, recorded: Sequence[RoundPrompts]) -> Session:
     return session
 
 
-def _iou(first: Answer, second: Answer) -> float:
+def iou_of_answers(first: Answer, second: Answer) -> float:
     """Return the lowest IoU over the objects of two answers; 1 only if they are equal, 0 if one is missing."""
     if isinstance(first, str) or isinstance(second, str) or len(first) != len(second):
         return 0.0

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+import numpy as np
+
+from segarena.arrays.rle import decode_rle
 from segarena.capabilities import segmenter_capabilities
 from segarena.engine.lockstep import BatchOrder, RunCast, open_sessions, run_sample
 from segarena.engine.plan import Plan, make_plan, time_limit_of
@@ -19,8 +22,10 @@ from segarena.engine.replay import (
     RoundPrompts,
     agreement,
     answers_in,
+    iou_of_answers,
     replay_cast,
     replay_dialogues,
+    replay_rows,
 )
 from segarena.engine.sample_job import failure_reason
 from segarena.engine.session import Session
@@ -137,6 +142,100 @@ def check_segmenter(
     found = agreement(first.answers, [again])
     last = DependenceCheck(on="the process", how="another process", found=found)
     return [*first.dependences, last]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaskComparison:
+    """Answers of a segmenter and of another one to the same prompts.
+
+    Attributes:
+        agreement: number of answers, how many differ, and the worst one.
+        mean_iou: mean IoU of an answer with that of the other segmenter; 0 counts for a missing one.
+        differing_pixels: share of all pixels on which the masks differ, among answers that both gave.
+        seconds_ratio: seconds of the segmenter's passes and predictions, divided by those of the other.
+    """
+
+    agreement: Agreement
+    mean_iou: float
+    differing_pixels: float
+    seconds_ratio: float
+
+
+def compare_segmenters(
+    segmenter: Plugin,
+    other: Plugin,
+    *,
+    dataset: Plugin | None = None,
+    benchmark: str | None = None,
+    samples: int = 2,
+    seed: int = 0,
+) -> MaskComparison:
+    """Send the same prompts to two segmenters, and compare their masks and seconds.
+
+    Users of the benchmark run a few dialogues with the first segmenter, whose prompts both then get. A round also
+    depends on a segmenter's own answers to the rounds before. Arguments and errors as for `check_segmenter`.
+    """
+    written = PluginSpec.of(segmenter)
+    chosen = benchmark or fitting_benchmark(written)
+    plans: list[Plan] = []
+    for one in (written, PluginSpec.of(other)):
+        plan = make_plan(chosen, segmenter=one, dataset=dataset, limit=samples, seed=seed)
+        rules = plan.benchmark
+        plans.append(replace(plan, benchmark=replace(rules, rounds=min(ROUNDS, rules.rounds))))
+    return _in_another_process(compare_in_process, (plans[0], plans[1]), plans[0])
+
+
+def compare_in_process(plans: tuple[Plan, Plan]) -> MaskComparison:
+    """Compare the segmenters of two plans; see `compare_segmenters`."""
+    plan, other_plan = plans
+    cast = replay_cast(plan)
+    limit = time_limit_of(plan)
+    questions, _ = _first_answers(cast, limit, plan)
+    answers, seconds = _timed_answers(cast, limit, questions)
+    # Free the first segmenter, because two large models may not fit into memory.
+    del cast
+    others, other_seconds = _timed_answers(replay_cast(other_plan), limit, questions)
+    ious = [iou_of_answers(answer, others.get(key, "")) for key, answer in answers.items()]
+    return MaskComparison(
+        agreement=agreement(answers, [others]),
+        mean_iou=float(np.mean(ious)),
+        differing_pixels=_differing_pixels(answers, others),
+        seconds_ratio=seconds / max(other_seconds, 1e-9),
+    )
+
+
+def _timed_answers(
+    cast: RunCast,
+    limit: TimeLimit,
+    questions: Sequence[ReplayRequest],
+) -> tuple[dict[AnswerKey, Answer], float]:
+    """Return the answers to replayed prompts, and the seconds of the segmenter for them."""
+    # The first calls of a network are slower than the others.
+    replay_rows(cast, limit, questions[0])
+    answers: dict[AnswerKey, Answer] = {}
+    seconds = 0.0
+    for question in questions:
+        rows = replay_rows(cast, limit, question)
+        answers |= answers_in(rows)
+        seconds += sum(timing.predict_s for timing in rows.timings)
+    return answers, seconds
+
+
+def _differing_pixels(
+    answers: Mapping[AnswerKey, Answer], others: Mapping[AnswerKey, Answer]
+) -> float:
+    """Return the share of pixels on which two sets of answers differ; 0 if no answer has a counterpart."""
+    differing = 0
+    pixels = 0
+    for key, answer in answers.items():
+        other = others.get(key, "")
+        if isinstance(answer, str) or isinstance(other, str) or len(answer) != len(other):
+            continue
+        for ours, theirs in zip(answer, other, strict=True):
+            mask = decode_rle(ours.rle, ours.shape)
+            differing += int(np.count_nonzero(mask != decode_rle(theirs.rle, theirs.shape)))
+            pixels += mask.size
+    return differing / max(pixels, 1)
 
 
 def fitting_benchmark(segmenter: PluginSpec) -> str:

@@ -34,7 +34,7 @@ class MedSamSegmenter(SamNetworkSegmenter):
         from segarena.segmenters.learned.promptable.medsam_network import MedSamNetwork
 
         self.load("sam")
-        self.network = MedSamNetwork(self.model, self.create_sam_batch_runner())
+        self.network = MedSamNetwork(self.model, self.create_sam_batch_runner(), self.precision)
 
     def predict(self, encoded: Any, dialogues: Sequence[Dialogue]) -> list[Prediction]:
         """Predict each dialogue from its newest box.

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from numpy.typing import NDArray
 
 from segarena.dialogue import Dialogue, Prediction
+from segarena.errors import PluginInvalid
 from segarena.registry import segmenter
 from segarena.samples import Sample
 from segarena.segmenters.drawing.marks import require_image
@@ -18,7 +19,15 @@ from segarena.segmenters.learned.promptable.inference_options import ImageOption
 
 @dataclass(kw_only=True, eq=False)
 class SamNetworkSegmenter(BatchingSegmenter):
-    """Base class of segmenters with a SAM network; subclasses load it and set `network`."""
+    """Base class of segmenters with a SAM network; subclasses load it and set `network`.
+
+    Args:
+        image_batch: number of images that the encoder takes in one pass, where the next images are
+            loaded ahead; None is 1. Above 1, the last digits of an encoding may depend on the images
+            that shared its pass.
+    """
+
+    image_batch: int | None = None
 
     name: ClassVar[str]
     network: Any = field(init=False, repr=False)
@@ -30,6 +39,22 @@ class SamNetworkSegmenter(BatchingSegmenter):
             SegmenterError: the sample is not an image, or does not fit into memory.
         """
         return self.network.encode(require_image(sample, self.name))
+
+    def encode_batch(self, samples: Sequence[Sample]) -> list[Any]:
+        """Return the embeddings of several images from one pass of the encoder.
+
+        Raises:
+            SegmenterError: a sample is not an image, or they do not fit into memory.
+        """
+        return self.network.encode_batch([require_image(each, self.name) for each in samples])
+
+    def load(self, family: str) -> None:
+        """Check the number of images in a pass, then load the model."""
+        if self.image_batch is not None and self.image_batch < 1:
+            raise PluginInvalid(
+                f"image_batch={self.image_batch!r}: expected a whole number of at least 1"
+            )
+        super().load(family)
 
     def pack(self, encoded: Any) -> dict[str, NDArray[Any]]:
         """Convert embeddings to arrays for the cache."""
@@ -56,7 +81,8 @@ class SamFamilySegmenter(ImageOptions, SamNetworkSegmenter):
 
         super().__post_init__()
         self.load(self.name)
-        self.network = SamNetwork(self.model, self.name, self, self.create_sam_batch_runner())
+        batches = self.create_sam_batch_runner()
+        self.network = SamNetwork(self.model, self.name, self, batches, self.precision)
 
     def predict(self, encoded: Any, dialogues: Sequence[Dialogue]) -> list[Prediction]:
         """Predict each dialogue from all clicks, the newest box, and the previous logits or newest mask.

@@ -49,7 +49,9 @@ class Sam2VideoSegmenter(VideoOptions, NetworkSegmenter):
         # Imported here, because torch is optional and every listing of plug-ins imports this file.
         from segarena.segmenters.learned.promptable.tracking_network import TrackingNetwork
 
-        self.network = TrackingNetwork(self.model, self, int(self.features_gb * 1e9))
+        self.network = TrackingNetwork(
+            self.model, self, int(self.features_gb * 1e9), self.precision
+        )
 
     def encode(self, sample: Sample) -> Any:
         """Return the video with a feature cache, whose `passes` counts the frames encoded so far.

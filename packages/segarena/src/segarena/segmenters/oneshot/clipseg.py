@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -96,7 +96,11 @@ class ClipSegSegmenter(SupportSegmenter, BatchingSegmenter):
         hidden = self._clip_features(image, output_hidden_states=True).hidden_states
         # Hidden state 0 is the input of the first layer, so the outputs start at 1.
         layers = [hidden[index + 1] for index in self.model.extract_layers]
-        return ClipLayers(image.shape[:2], torch.stack(layers))
+        return ClipLayers(image.shape[:2], torch.stack(layers).to(self.torch_dtype))
+
+    def compiled_parts(self) -> Iterable[Any]:
+        """Return CLIP's image encoder and the decoder, because CLIP as a whole is not called."""
+        return self.model.clip.vision_model, self.model.decoder
 
     def pack(self, encoded: ClipLayers) -> dict[str, NDArray[Any]]:
         """Convert an encoding to arrays for the cache."""
@@ -136,13 +140,12 @@ class ClipSegSegmenter(SupportSegmenter, BatchingSegmenter):
 
     def _clip_features(self, image: NDArray[np.uint8], **how: Any) -> Any:
         """Return the output of CLIP's image encoder for an image."""
-        from segarena.segmenters.learned.promptable.devices import encoding_context
         from segarena.segmenters.learned.promptable.image_preparation import BILINEAR, prepare_image
 
         size = (self.side_px, self.side_px)
         pixels = prepare_image(image, size, BILINEAR)
         pixels = pixels.to(self.torch_device, self.torch_dtype)
-        with encoding_context():
+        with self.precision.encoding():
             return self.model.clip.get_image_features(pixels, **how)
 
     def _decode(self, encoded: ClipLayers, supports: Sequence[Support]) -> list[Tensor]:
@@ -155,7 +158,7 @@ class ClipSegSegmenter(SupportSegmenter, BatchingSegmenter):
             highlighted.append(highlight_object(image, support.mask, self.shown, self.side_px))
         vectors = torch.cat([self._clip_features(picture).pooler_output for picture in highlighted])
         layers = [layer.expand(len(supports), -1, -1) for layer in encoded.layers]
-        with torch.inference_mode():
+        with self.precision.inference():
             return list(self.model.decoder(layers, vectors).logits.float())
 
     def _finish(self, logits: Sequence[Tensor], shape: Shape) -> Prediction:

@@ -147,7 +147,6 @@ class DinoSegmenter(SupportSegmenter, NetworkSegmenter):
         return [self._answer_one(encoded, supports, memory) for supports in requests]
 
     def _features(self, image: NDArray[np.uint8], grid: tuple[int, int]) -> Tensor:
-        from segarena.segmenters.learned.promptable.devices import encoding_context
         from segarena.segmenters.learned.promptable.image_preparation import (
             BICUBIC,
             BILINEAR,
@@ -159,8 +158,8 @@ class DinoSegmenter(SupportSegmenter, NetworkSegmenter):
         pixels = prepare_image(image, size, BICUBIC if self.family == "dinov2" else BILINEAR).to(
             self.torch_device, self.torch_dtype
         )
-        with encoding_context():
-            tokens = self.model(pixels).last_hidden_state[0]
+        with self.precision.encoding():
+            tokens = self.model(pixels).last_hidden_state[0].to(self.torch_dtype)
         check_finite(tokens, f"as {self.torch_dtype}")
         # The output starts with one token for the whole image and the tokens that DINOv2 calls
         # registers.

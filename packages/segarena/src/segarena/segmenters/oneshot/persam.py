@@ -63,7 +63,12 @@ class PersamSegmenter(SupportSegmenter, SamNetworkSegmenter):
         options = ImageOptions(multimask="always", threshold=self.threshold)
         self.load(self.family)
         self.network = GuidedNetwork(
-            self.model, self.family, options, self.create_sam_batch_runner(), self.refinements
+            self.model,
+            self.family,
+            options,
+            self.create_sam_batch_runner(),
+            self.refinements,
+            self.precision,
         )
 
     def _answer(

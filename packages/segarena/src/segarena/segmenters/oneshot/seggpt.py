@@ -122,7 +122,7 @@ class SegGptSegmenter(SupportSegmenter, BatchingSegmenter):
         prepared = [encoding_of(support, self.encode, memory) for support in supports]
         support_pixels = torch.cat([each.pixels for each in prepared])
         support_masks = torch.cat([self._mask_image(support.mask) for support in supports])
-        with torch.inference_mode():
+        with self.precision.inference():
             painted = self.model(
                 pixel_values=self._to_device(query.pixels).expand(len(supports), -1, -1, -1),
                 prompt_pixel_values=self._to_device(support_pixels),

@@ -10,7 +10,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from segarena.dialogue import Dialogue, Prediction  # noqa: E402
 from segarena.segmenters.learned.promptable.device_logits import LogitsPool  # noqa: E402
+from segarena.serialization import encode_dialogue  # noqa: E402
+from segarena.worker import tell_prediction  # noqa: E402
 
 CPU = torch.device("cpu")
 BYTES = 4 * 4 * 4
@@ -49,3 +52,15 @@ def test_numpy_and_pickle_read_logits_wherever_they_are(is_spilled):
     restored = pickle.loads(pickle.dumps(logits))
     assert isinstance(restored, np.ndarray)
     np.testing.assert_array_equal(restored, np.full((4, 4), 3, np.float32))
+
+
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_logits_on_a_device_travel_between_processes_as_arrays(is_nested):
+    logits = LogitsPool().keep(tensor(3))
+    answer = Prediction(np.ones((2, 2), bool), {"0": (logits,)} if is_nested else logits)
+    given, sent = [], []
+    tell_prediction(answer, given)
+    encode_dialogue(Dialogue().answer(answer), sent, handle=lambda encoded: 0)
+    for _, body in (given, sent):
+        assert body.description == {"shape": [4, 4], "dtype": "<f4"}
+        assert b"".join(body.parts()) == np.full((4, 4), 3, np.float32).tobytes()

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import PluginInvalid, SegmenterError
-from segarena.pytorch import Tensor, torch
+from segarena.pytorch import Tensor, nn, torch
 
 LARGEST_BATCH = 64
 """Maximum batch size; larger batches save too little time for the memory that they need."""
@@ -198,18 +199,78 @@ class BatchRunner:
         )
 
 
-@contextmanager
-def encoding_context() -> Generator[None]:
-    """Run a network without gradients, and report exhausted memory as a one-line error.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MixedPrecision:
+    """Floating-point formats in which a network computes, beside that of its weights.
 
-    Raises:
-        SegmenterError: the device ran out of memory.
+    Attributes:
+        device: device of the network.
+        autocast: format of the operations that PyTorch considers safe in it; None keeps that of the
+            weights.
+        is_tf32: whether products of float32 numbers may be rounded to TF32 on a GPU.
     """
-    try:
-        with torch.inference_mode():
+
+    device: torch.device
+    autocast: torch.dtype | None = None
+    is_tf32: bool = False
+
+    @contextmanager
+    def inference(self) -> Generator[None]:
+        """Run a network without gradients in these formats."""
+        autocast = torch.autocast(
+            self.device.type, dtype=self.autocast, enabled=self.autocast is not None
+        )
+        with torch.inference_mode(), autocast, _tf32(self.device, is_on=self.is_tf32):
             yield
-    except torch.OutOfMemoryError as error:
-        raise out_of_memory_error("encoding one image", error) from error
+
+    @contextmanager
+    def encoding(self, count: int = 1) -> Generator[None]:
+        """Run an encoder like `inference`, and report exhausted memory as a one-line error.
+
+        Args:
+            count: number of images in the pass.
+
+        Raises:
+            SegmenterError: the device ran out of memory.
+        """
+        images = "one image" if count == 1 else f"{count} images"
+        try:
+            with self.inference():
+                yield
+        except torch.OutOfMemoryError as error:
+            raise out_of_memory_error(f"encoding {images}", error) from error
+
+
+@contextmanager
+def _tf32(device: torch.device, *, is_on: bool) -> Generator[None]:
+    """Allow or forbid TF32 in the block; without it, PyTorch would use TF32 in convolutions alone."""
+    if device.type != "cuda":
+        yield
+        return
+    backends: Any = torch.backends
+    matmul = backends.cuda.matmul
+    cudnn = backends.cudnn
+    # PyTorch 2.9 replaced the flags by a setting for each kind of operation.
+    if hasattr(matmul, "fp32_precision"):
+        parts = [(matmul, "fp32_precision"), (cudnn.conv, "fp32_precision")]
+        value: Any = "tf32" if is_on else "ieee"
+    else:
+        parts = [(matmul, "allow_tf32"), (cudnn, "allow_tf32")]
+        value = is_on
+    before = [getattr(owner, name) for owner, name in parts]
+    for owner, name in parts:
+        setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        for (owner, name), old in zip(parts, before, strict=True):
+            setattr(owner, name, old)
+
+
+def compile_in_place(parts: Iterable[nn.Module], backend: str = "inductor") -> None:
+    """Compile parts of a network at their first calls; names and values of weights do not change."""
+    for part in parts:
+        part.compile(backend=backend)
 
 
 def out_of_memory_error(activity: str, error: Exception) -> SegmenterError:

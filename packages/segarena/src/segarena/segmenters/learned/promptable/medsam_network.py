@@ -10,39 +10,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.pytorch import Tensor, torch
-from segarena.segmenters.learned.promptable.devices import BatchRunner, encoding_context
+from segarena.segmenters.learned.promptable.devices import BatchRunner, MixedPrecision
 from segarena.segmenters.learned.promptable.image_space import ImageSpace
 from segarena.segmenters.learned.promptable.inference_options import ImageOptions
-from segarena.segmenters.learned.promptable.sam_network import (
-    EmbeddedImage,
-    SamNetwork,
-    upsample_in_parts,
-)
+from segarena.segmenters.learned.promptable.sam_network import SamNetwork, upsample_in_parts
 from segarena.segmenters.volumes.intensity_windows import resize_to_unit_square
 
 
 class MedSamNetwork(SamNetwork):
     """SAM's network for images with values from 0 to 1, with masks upsampled as probabilities."""
 
-    def __init__(self, model: Any, batches: BatchRunner) -> None:
-        super().__init__(
-            model, "sam", ImageOptions(multimask="never", mask_choice="first"), batches
-        )
+    def __init__(
+        self,
+        model: Any,
+        batches: BatchRunner,
+        precision: MixedPrecision | None = None,
+    ) -> None:
+        options = ImageOptions(multimask="never", mask_choice="first")
+        super().__init__(model, "sam", options, batches, precision)
         self.variant = replace(self.variant, is_padded=False)
 
-    def encode(self, image: NDArray[np.uint8]) -> EmbeddedImage:
-        """Return the embeddings of an image, uint8 (H, W, 3), resized bicubically with values stretched to 0..1.
-
-        Raises:
-            SegmenterError: the device ran out of memory.
-        """
+    def _input(self, image: NDArray[np.uint8]) -> tuple[ImageSpace, Tensor]:
+        """Resize an image, uint8 (H, W, 3), bicubically, and stretch its values to 0..1."""
         space = ImageSpace.of(image.shape[:2], self.side, is_padded=False)
         resized = resize_to_unit_square(image, self.side)
         planes = np.ascontiguousarray(resized.transpose(2, 0, 1))
-        with encoding_context():
-            pixels = torch.from_numpy(planes)[None].to(self.device, self.dtype)
-            embeddings = self.variant.embed(self.model, pixels)
-        return EmbeddedImage(space, embeddings)
+        return space, torch.from_numpy(planes)[None].to(self.device, self.dtype)
 
     def _is_inside(self, space: ImageSpace, low: Tensor) -> Tensor:
         # MedSAM's code applies the sigmoid before it resizes, so its interpolated borders differ

@@ -16,10 +16,10 @@ from segarena.segmenters.learned.promptable import tensor_serialization
 from segarena.segmenters.learned.promptable.device_logits import DeviceLogits, LogitsPool
 from segarena.segmenters.learned.promptable.devices import (
     BatchRunner,
+    MixedPrecision,
     copy_to_device,
     copy_to_host,
     copy_together_to_host,
-    encoding_context,
 )
 from segarena.segmenters.learned.promptable.image_preparation import IMAGENET_MEAN, IMAGENET_STD
 from segarena.segmenters.learned.promptable.image_space import ImageSpace, network_pixels
@@ -101,6 +101,7 @@ class SamNetwork:
         family: a key of `FAMILIES`.
         options: which masks to predict and which of them to return.
         batches: runner of the decoder on several dialogues at once.
+        precision: formats in which it computes; None is that of its weights.
     """
 
     def __init__(
@@ -109,6 +110,7 @@ class SamNetwork:
         family: str,
         options: ImageOptions,
         batches: BatchRunner,
+        precision: MixedPrecision | None = None,
     ) -> None:
         self.model = model
         self.variant = SAM_VARIANTS[family]
@@ -121,6 +123,7 @@ class SamNetwork:
         if self.device.type != "cpu":
             self.pool = LogitsPool()
         self.dtype = weight.dtype
+        self.precision = precision or MixedPrecision(device=self.device)
         settings = model.config.prompt_encoder_config
         self.side = int(settings.image_size)
         # The decoder upsamples its patch grid by a factor of four.
@@ -132,12 +135,37 @@ class SamNetwork:
         Raises:
             SegmenterError: the device ran out of memory.
         """
+        with self.precision.encoding():
+            space, pixels = self._input(image)
+            embeddings = self._embeddings(pixels)
+        return EmbeddedImage(space, embeddings)
+
+    def encode_batch(self, images: Sequence[NDArray[np.uint8]]) -> list[EmbeddedImage]:
+        """Return the embeddings of images, each uint8 (H, W, 3) of any size, from one pass.
+
+        Raises:
+            SegmenterError: the device ran out of memory.
+        """
+        encoded: list[EmbeddedImage] = []
+        with self.precision.encoding(len(images)):
+            inputs = [self._input(image) for image in images]
+            together = self._embeddings(torch.cat([pixels for _, pixels in inputs]))
+            for index, (space, _) in enumerate(inputs):
+                encoded.append(EmbeddedImage(space, _copy_of_image(together, index)))
+        return encoded
+
+    def _input(self, image: NDArray[np.uint8]) -> tuple[ImageSpace, Tensor]:
+        """Return the position of an image in the network's input, and the input, (1, 3, side, side)."""
         mean, std = self.variant.normalization
         space = ImageSpace.of(image.shape[:2], self.side, is_padded=self.variant.is_padded)
-        with encoding_context():
-            pixels = network_pixels(space, image, mean, std, self.device).to(self.dtype)
-            embeddings = self.variant.embed(self.model, pixels)
-        return EmbeddedImage(space, embeddings)
+        pixels = network_pixels(space, image, mean, std, self.device)
+        return space, pixels.to(self.dtype)
+
+    def _embeddings(self, pixels: Tensor) -> dict[str, Any]:
+        """Return the embeddings of n images, (n, 3, side, side), in the format of the weights."""
+        embeddings = self.variant.embed(self.model, pixels)
+        # Autocast returns another format, in which `unpack` could not restore them.
+        return _map_tensors(embeddings, lambda tensor: tensor.to(self.dtype))
 
     def pack(self, encoded: EmbeddedImage) -> dict[str, NDArray[Any]]:
         """Convert the encoding to named arrays, from which `unpack` restores it bit for bit."""
@@ -195,7 +223,7 @@ class SamNetwork:
         return [predictions[index] for index in range(len(prompts))]
 
     def _decode(self, encoded: EmbeddedImage, prompts: Sequence[NetworkPrompt]) -> list[Prediction]:
-        with torch.inference_mode():
+        with self.precision.inference():
             answer = self.model(
                 **_expand(encoded.embeddings, len(prompts)),
                 **self._arguments(prompts),
@@ -305,11 +333,22 @@ def upsample_in_parts(low: Tensor, upsample: Callable[[Tensor], Tensor]) -> Tens
     return torch.cat([upsample(part) for part in low.split(_DIALOGUES_PER_UPSAMPLING)])
 
 
+def _map_tensors(value: Any, function: Callable[[Tensor], Tensor]) -> Any:
+    """Apply a function to tensors that are nested in dicts or lists."""
+    if isinstance(value, dict):
+        return {key: _map_tensors(inner, function) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_map_tensors(inner, function) for inner in value]
+    return function(value)
+
+
 def _expand(value: Any, count: int) -> Any:
     """Expand tensors with batch size 1, nested in dicts or lists, to views with batch size `count`."""
-    if isinstance(value, dict):
-        return {key: _expand(inner, count) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_expand(inner, count) for inner in value]
     # Views, because copies of the embeddings would fill the memory.
-    return value.expand(count, *value.shape[1:])
+    return _map_tensors(value, lambda tensor: tensor.expand(count, *tensor.shape[1:]))
+
+
+def _copy_of_image(embeddings: Any, index: int) -> Any:
+    """Return the embeddings of one image of a batch, with batch size 1."""
+    # Copies, because a view would keep the embeddings of the whole batch alive.
+    return _map_tensors(embeddings, lambda tensor: tensor[index : index + 1].clone())

@@ -14,6 +14,7 @@ from segarena.errors import SegmenterError
 from segarena.pytorch import Tensor, functional, torch
 from segarena.samples import Labels, Mask, VideoSample
 from segarena.segmenters.learned.promptable.devices import (
+    MixedPrecision,
     bytes_for_features,
     copy_to_host,
     out_of_memory_error,
@@ -51,6 +52,7 @@ class TrackingNetwork:
         model: model in evaluation mode, on its device.
         options: options for prompts and tracking.
         limit_bytes: size of the feature cache of a video.
+        precision: formats in which it computes; None is that of its weights.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class TrackingNetwork:
         model: Any,
         options: VideoOptions,
         limit_bytes: int,
+        precision: MixedPrecision | None = None,
     ) -> None:
         self.model = model
         self.options = options
@@ -65,6 +68,7 @@ class TrackingNetwork:
         weight = next(model.parameters())
         self.device = weight.device
         self.dtype = weight.dtype
+        self.precision = precision or MixedPrecision(device=self.device)
         self.side = int(model.config.prompt_encoder_config.image_size)
         self.low_side = int(model.prompt_encoder.mask_input_size[0])
 
@@ -101,7 +105,7 @@ class TrackingNetwork:
         result = _VideoResult(encoded.sample, sorted(inputs), self.options, self.low_side)
         session = TrackingSession(self.model, encoded, inputs)
         try:
-            with torch.inference_mode(), closing(session.run(last)) as frames:
+            with self.precision.inference(), closing(session.run(last)) as frames:
                 for tracked in frames:
                     result.add(tracked, encoded.space)
         except torch.OutOfMemoryError as error:

@@ -13,7 +13,7 @@ from segarena.arrays.boxes import bounding_window
 from segarena.dialogue import Prediction
 from segarena.pytorch import Tensor, functional, torch
 from segarena.samples import Mask, as_mask
-from segarena.segmenters.learned.promptable.devices import BatchRunner
+from segarena.segmenters.learned.promptable.devices import BatchRunner, MixedPrecision
 from segarena.segmenters.learned.promptable.image_space import ImageSpace
 from segarena.segmenters.learned.promptable.inference_options import ImageOptions
 from segarena.segmenters.learned.promptable.network_prompt import NetworkPrompt
@@ -52,8 +52,9 @@ class GuidedNetwork(SamNetwork):
         options: ImageOptions,
         batches: BatchRunner,
         refinements: int,
+        precision: MixedPrecision | None = None,
     ) -> None:
-        super().__init__(model, family, options, batches)
+        super().__init__(model, family, options, batches, precision)
         self.refinements = refinements
 
     def target_in(self, encoded: EmbeddedImage, mask: Mask) -> Tensor:

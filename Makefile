@@ -113,7 +113,7 @@ stress: $(VENV)/.developed      ## damaged files for every reader and command, e
 	$(BIN)/python tests/stress
 	HYPOTHESIS_PROFILE=thorough $(BIN)/pytest -n 2 --dist worksteal -m 'hypothesis or long'
 
-bench: $(VENV)/.developed      ## speed, as ratios
+bench: $(VENV)/.developed      ## speed, as ratios: one table of figures, limits and changes, in about 25 minutes
 	$(BIN)/python benches/run_all.py
 
 docs: $(VENV)/.documented      ## renew what the pages take from the code, build the site into site/

@@ -1,19 +1,16 @@
 """Cost of a board of 500 runs: create the runs from real records, build the board, load it in a browser.
 
 One real run on the demo photographs provides the records for 500 synthetic run folders of 100
-photographs each, with different quality and different noise on every target. Limits, in processor
-time, which other work on the machine does not change: the page is ready within a second, and the
-site is built within two minutes.
+photographs each, with different quality and different noise on every target. Times are processor time; that until
+the page is ready is the time of the browser's main thread, because users wait for it, beside the wall time.
 
 Run: python benches/boards.py [--runs 500] [--out FOLDER]   (FOLDER keeps runs and site)
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -24,6 +21,7 @@ from typing import TypeVar
 
 import numpy as np
 import polars as pl
+from measurement import Figures, argument_parser, at_most, no_bar
 
 import segarena
 from segarena.engine.rows import Rows
@@ -41,7 +39,12 @@ Result = TypeVar("Result")
 COPIES = 10
 """Number of copies of each photograph."""
 
-READY_MS, BUILT_S = 1000, 120
+BARS = {
+    "page ready after main-thread time": at_most(400, "ms"),
+    "page ready, wall time": no_bar("ms"),
+    "reading, ranking and writing": at_most(50, "s"),
+    "page and the files that it links to": at_most(2.2, "MB"),
+}
 
 
 def first_of(path: Path, real: RunFolder) -> RunFolder:
@@ -107,10 +110,10 @@ def configuration(
 
 def seconds(label: str, work: Callable[[], Result]) -> tuple[Result, float]:
     """Run a function, print its time, and return its result and the processor seconds."""
-    wall, worked = time.perf_counter(), time.process_time()
+    started = time.process_time()
     result = work()
-    wall, worked = time.perf_counter() - wall, time.process_time() - worked
-    print(f"{label:<34} {worked:8.2f} s of processor time, {wall:.2f} s of wall time", flush=True)
+    worked = time.process_time() - started
+    print(f"{label:<34} {worked:8.2f} s of processor time", flush=True)
     return result, worked
 
 
@@ -141,17 +144,21 @@ def ready_ms(index: Path) -> list[tuple[int, int]]:
 
 def main() -> None:
     """Create the runs, build the board, and load its page."""
-    asked = argparse.ArgumentParser()
-    asked.add_argument("--runs", type=int, default=500)
-    asked.add_argument("--out", type=Path)
-    given = asked.parse_args()
+    parser = argument_parser(__doc__)
+    parser.add_argument("--runs", type=int, default=500)
+    parser.add_argument("--out", type=Path)
+    given = parser.parse_args()
+    runs = given.runs
+    if given.quick:
+        runs = 3
+    figures = Figures(BARS, has_bars=runs == 500)
     os.fsync = lambda _: None  # creating the runs is not part of the measurement
     with tempfile.TemporaryDirectory() as temporary:
         out = given.out or Path(temporary)
         real = segarena.evaluate(
             "clicks", segmenter="watershed", dataset="demo", rounds=20, out=out / "real"
         )
-        paths = [out / "runs" / f"{number:03}" for number in range(given.runs)]
+        paths = [out / "runs" / f"{number:03}" for number in range(runs)]
         first = first_of(paths[0], real) if not paths[0].exists() else RunFolder.open(paths[0])
         for number, path in enumerate(paths):
             if not path.exists():
@@ -164,16 +171,13 @@ def main() -> None:
         site, writing = seconds("site", lambda: write_site(board, out / "site"))
         print(f"{len(board.panels)} panels, {site.pages} pages of samples")
         linked = [site.index, *(out / "site" / "files").iterdir()]
-        print(
-            f"page and the files that it links to {sum(file.stat().st_size for file in linked) / 1000:.0f} kB"
-        )
-        busy, clock = zip(*ready_ms(site.index), strict=True)
-        print(
-            f"ready after {sorted(busy)[2]} ms of its thread (bar {READY_MS}), {min(clock)} to {max(clock)} on clock"
-        )
-        built = reading + ranking + writing
-        print(f"built in {built:.0f} s of processor time (limit {BUILT_S})")
-    sys.exit(not (sorted(busy)[2] <= READY_MS and built <= BUILT_S))
+        linked_bytes = sum(file.stat().st_size for file in linked)
+        figures.report("page and the files that it links to", linked_bytes / 1e6)
+        busy_ms, wall_ms = zip(*ready_ms(site.index), strict=True)
+    figures.report("page ready after main-thread time", sorted(busy_ms)[2])
+    figures.report("page ready, wall time", sorted(wall_ms)[2])
+    figures.report("reading, ranking and writing", reading + ranking + writing)
+    figures.finish()
 
 
 if __name__ == "__main__":

@@ -6,17 +6,29 @@ Run: python benches/click_map.py
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable
 
 import cv2
 import numpy as np
+from measurement import Figures, argument_parser, at_most, paired_time
 from scipy.ndimage import gaussian_filter
 
 from segarena.systems.clicks.click_maps import click_map, click_radius_px
 
 SHAPES = ((480, 854), (1365, 2048), (2048, 2048))
 CLICKS = 50
+SIGMAS = (1.0, 5.0, 20.0)
+PAIRS = 7
+BARS = {
+    "ratio, 480 x 854, sigma 1": at_most(0.55),
+    "ratio, 480 x 854, sigma 5": at_most(0.6),
+    "ratio, 480 x 854, sigma 20": at_most(1.0),
+    "ratio, 1365 x 2048, sigma 1": at_most(0.05),
+    "ratio, 1365 x 2048, sigma 5": at_most(0.07),
+    "ratio, 1365 x 2048, sigma 20": at_most(0.28),
+    "ratio, 2048 x 2048, sigma 1": at_most(0.036),
+    "ratio, 2048 x 2048, sigma 5": at_most(0.06),
+    "ratio, 2048 x 2048, sigma 20": at_most(0.21),
+}
 
 
 def plain(positions: np.ndarray, error: np.ndarray, sigma: float) -> np.ndarray:
@@ -33,37 +45,36 @@ def plain(positions: np.ndarray, error: np.ndarray, sigma: float) -> np.ndarray:
     )
 
 
-def median_ms(call: Callable[[], object], repeats: int = 7) -> float:
-    """Return the median time of a call after one warm-up."""
-    call()
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return 1000 * sorted(times)[repeats // 2]
-
-
 def main() -> None:
-    """Print one line per frame size and sigma."""
+    """Report the ratio for each frame size and sigma."""
+    options = argument_parser(__doc__).parse_args()
     cv2.setNumThreads(1)
-    print(f"{'frame':>12} {'sigma':>6} {'plain ms':>9} {'ours ms':>8} {'ratio':>6}")
-    for shape in SHAPES:
+    figures = Figures(BARS, has_bars=not options.quick)
+    shapes = SHAPES
+    if options.quick:
+        shapes = SHAPES[:1]
+    for shape in shapes:
         rows, columns = np.mgrid[: shape[0], : shape[1]]
         error = ((rows / shape[0] - 0.5) / 0.33) ** 2 + ((columns / shape[1] - 0.5) / 0.25) ** 2 < 1
         rng = np.random.default_rng(0)
         inside = np.argwhere(error)
         positions = inside[rng.integers(len(inside), size=CLICKS)]
-        for sigma in (1.0, 5.0, 20.0):
-            slow = median_ms(lambda p=positions, e=error, s=sigma: plain(p, e, s))
-            fast = median_ms(
-                lambda p=positions, e=error, s=sigma: click_map(
-                    p, e, sigma=s, radius="published", normalise="none"
-                )
-            )
-            print(
-                f"{shape[0]:>5} x {shape[1]:>4} {sigma:>6} {slow:>9.1f} {fast:>8.1f} {slow / fast:>6.1f}"
-            )
+        for sigma in SIGMAS:
+
+            def ours(
+                positions: np.ndarray = positions, error: np.ndarray = error, sigma: float = sigma
+            ) -> None:
+                click_map(positions, error, sigma=sigma, radius="published", normalise="none")
+
+            def baseline(
+                positions: np.ndarray = positions, error: np.ndarray = error, sigma: float = sigma
+            ) -> None:
+                plain(positions, error, sigma)
+
+            ours()
+            times = paired_time(ours, baseline, PAIRS, calls=5)
+            figures.report(f"ratio, {shape[0]} x {shape[1]}, sigma {sigma:g}", times.ratio)
+    figures.finish()
 
 
 if __name__ == "__main__":

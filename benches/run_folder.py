@@ -1,26 +1,22 @@
 """Cost of runs of 200 000 dialogues: size on disk, detecting that they are complete, and their reports.
 
-    python benches/run_folder.py [--samples 200000] [--folder KEPT]
+    python benches/run_folder.py [--samples 200000] [--full] [--folder KEPT]
 
 The runs are synthetic, five rounds per dialogue, with random clicks and values. The first has one
-user and a sample for each dialogue, the second ten users and a tenth of the samples. Limits, as
-seconds of processor and peak memory of the process: 40 bytes per round without masks, 1 s to detect
-that nothing is left to do, 5 s (ten users: 8 s) for the summary in the terminal, 15 s (60 s)
-for a page of at most 5 MB, and 500 MB (1500 MB). A third run of 4000 samples is reported from one file per
-sample, and again after these files are merged.
+user and a sample for each dialogue, the second ten users and a tenth of the samples. `--full` adds a run of a million
+dialogues. Seconds are those of the processor, memory is the peak of the process. A third run of 4000 samples is
+reported from one file per sample, and again after these files are merged.
 """
 
 from __future__ import annotations
 
-import argparse
 import shutil
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
 import polars as pl
+from measurement import Figures, argument_parser, at_most, run_code
 
 from segarena.benchmark_rules import Statistic
 from segarena.engine.store import RunFolder
@@ -50,13 +46,29 @@ TERMINAL = (
 )
 PAGE = "from segarena.reports import write_report; write_report([{!r}], {!r})"
 
-
-USAGE = """
-import sys, time
-with open("/proc/self/status") as status:
-    peak = next(line.split()[1] for line in status if line.startswith("VmHWM"))
-print(time.process_time(), int(peak) / 1000, file=sys.stderr)
-"""
+BARS = {
+    "one user: records and timings": at_most(40, "bytes/round"),
+    "one user: detecting that the run is complete": at_most(0.5, "s"),
+    "one user: summary in the terminal": at_most(5, "s"),
+    "one user: memory of the summary": at_most(470, "MB"),
+    "one user: page": at_most(13, "s"),
+    "one user: memory of the page": at_most(500, "MB"),
+    "one user: size of the page": at_most(0.8, "MB"),
+    "ten users: records and timings": at_most(40, "bytes/round"),
+    "ten users: detecting that the run is complete": at_most(0.5, "s"),
+    "ten users: summary in the terminal": at_most(8, "s"),
+    "ten users: memory of the summary": at_most(470, "MB"),
+    "ten users: page": at_most(40, "s"),
+    "ten users: memory of the page": at_most(500, "MB"),
+    "ten users: size of the page": at_most(1, "MB"),
+    "merged files / separate files: page of 4000 samples": at_most(0.6),
+    "merged files / separate files: bytes of a round": at_most(0.2),
+}
+MILLION_BARS = {
+    "a million dialogues: summary in the terminal": at_most(8, "s"),
+    "a million dialogues: page": at_most(60, "s"),
+    "a million dialogues: memory of the page": at_most(1500, "MB"),
+}
 
 
 def configuration(samples: int, users: int) -> RunConfiguration:
@@ -146,90 +158,79 @@ def bytes_a_round(folder: RunFolder, dialogues: int) -> float:
     return sum(file.stat().st_size for file in files) / (dialogues * ROUNDS)
 
 
-def timed(code: str) -> tuple[float, float]:
-    """Return the seconds of processor and the peak memory in MB of a new process."""
-    done = subprocess.run(
-        [sys.executable, "-c", f"{code}\n{USAGE}"], check=True, capture_output=True, text=True
-    )
-    seconds, peak_mb = done.stderr.splitlines()[-1].split()
-    return float(seconds), float(peak_mb)
-
-
-def large(
-    path: Path, samples: int, users: int, *, terminal_s: float, page_s: float, most_mb: float
-) -> bool:
-    """Measure a large run; return whether all limits were met."""
+def measure_large(name: str, path: Path, samples: int, users: int, figures: Figures) -> None:
+    """Report the figures of a large run."""
     folder = write_run(path, samples, users, one_by_one=False)
-    dialogues = samples * users
-    took = bytes_a_round(folder, dialogues)
-    print(
-        f"{samples} samples, {users} users, {dialogues * ROUNDS} rounds: {took:.0f} bytes per round (limit 40)"
-    )
-    held = [took <= 40]
-    for name, code, bar_s in (
-        ("nothing left to do", NOTHING_LEFT.format(str(path)), 1.0),
-        ("summary in the terminal", TERMINAL.format(str(path)), terminal_s),
-        ("page", PAGE.format(str(path), str(path / "report")), page_s),
-    ):
-        seconds, peak_mb = timed(code)
-        print(
-            f"{name}: {seconds:.1f} s (bar {bar_s:g}), at most {peak_mb:.0f} MB (bar {most_mb:g})"
-        )
-        held += [seconds <= bar_s, peak_mb <= most_mb]
-    page_mb = (path / "report" / "report.html").stat().st_size / 1e6
-    print(f"size of the page: {page_mb:.1f} MB (bar 5)")
-    return all([*held, page_mb <= 5])
+    figures.report(f"{name}: records and timings", bytes_a_round(folder, samples * users))
+    complete = run_code(NOTHING_LEFT.format(str(path)))
+    figures.report(f"{name}: detecting that the run is complete", complete.processor_s)
+    summary = run_code(TERMINAL.format(str(path)))
+    figures.report(f"{name}: summary in the terminal", summary.processor_s)
+    figures.report(f"{name}: memory of the summary", summary.peak_mb)
+    page = run_code(PAGE.format(str(path), str(path / "report")))
+    figures.report(f"{name}: page", page.processor_s)
+    figures.report(f"{name}: memory of the page", page.peak_mb)
+    page_bytes = (path / "report" / "report.html").stat().st_size
+    figures.report(f"{name}: size of the page", page_bytes / 1e6)
 
 
-def small(path: Path, samples: int) -> None:
-    """Print the gain of merged files for a run of a few thousand samples."""
+def measure_merged(path: Path, samples: int, figures: Figures) -> None:
+    """Report the gain of merged files for a run of a few thousand samples."""
     folder = write_run(path, samples, users=1, one_by_one=True)
-    loose, loose_s = (
-        bytes_a_round(folder, samples),
-        timed(PAGE.format(str(path), str(path / "report")))[0],
-    )
+    page = PAGE.format(str(path), str(path / "report"))
+    separate_bytes = bytes_a_round(folder, samples)
+    separate_s = run_code(page).processor_s
     with folder.lock():
         folder.gather()
-    took, seconds = (
-        bytes_a_round(folder, samples),
-        timed(PAGE.format(str(path), str(path / "report")))[0],
+    merged_s = run_code(page).processor_s
+    name = "merged files / separate files"
+    figures.report(f"{name}: page of 4000 samples", merged_s / separate_s)
+    figures.report(f"{name}: bytes of a round", bytes_a_round(folder, samples) / separate_bytes)
+
+
+def measure_million(path: Path, figures: Figures) -> None:
+    """Report the figures of ten users on 100 000 samples."""
+    write_run(path, 100_000, 10, one_by_one=False)
+    name = "a million dialogues"
+    figures.report(
+        f"{name}: summary in the terminal", run_code(TERMINAL.format(str(path))).processor_s
     )
-    print(
-        f"{samples} samples: {loose:.0f} bytes per round and {loose_s:.1f} s for the page "
-        "with separate files for each sample,"
-    )
-    print(f"  {took:.0f} bytes and {seconds:.1f} s for the page after the files are merged")
+    page = run_code(PAGE.format(str(path), str(path / "report")))
+    figures.report(f"{name}: page", page.processor_s)
+    figures.report(f"{name}: memory of the page", page.peak_mb)
 
 
 def main() -> None:
     """Measure everything; exit with 1 if a limit is missed."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argument_parser(__doc__)
     parser.add_argument("--samples", type=int, default=200_000)
+    parser.add_argument(
+        "--full", action="store_true", help="also measure a run of a million dialogues"
+    )
     parser.add_argument(
         "--folder", type=Path, help="folder in which the runs are kept; by default they are removed"
     )
     options = parser.parse_args()
+    samples = options.samples
+    separate = 4000
+    if options.quick:
+        samples = 2000
+        separate = 50
+    bars = BARS
+    if options.full:
+        bars = BARS | MILLION_BARS
+    figures = Figures(bars, has_bars=samples == 200_000)
     scratch = options.folder or Path(tempfile.mkdtemp())
     try:
-        held = large(
-            scratch / "large", options.samples, 1, terminal_s=5.0, page_s=15.0, most_mb=500.0
-        )
-        held &= large(
-            scratch / "users",
-            options.samples // 10,
-            10,
-            terminal_s=8.0,
-            page_s=60.0,
-            most_mb=1500.0,
-        )
-        small(scratch / "small", 4000)
+        measure_large("one user", scratch / "large", samples, 1, figures)
+        measure_large("ten users", scratch / "users", samples // 10, 10, figures)
+        measure_merged(scratch / "small", separate, figures)
+        if options.full:
+            measure_million(scratch / "million", figures)
     finally:
         if options.folder is None:
             shutil.rmtree(scratch)
-    print("all limits met" if held else "a limit was missed")
-    raise SystemExit(not held)
+    figures.finish()
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Milliseconds per click and per encoding of the segmenters without weights, at 481 x 321.
+"""Processor time per click and per encoding of the segmenters without weights, at 481 x 321.
 
     python benches/segmenters.py [NAME ...]
 
@@ -8,11 +8,11 @@ photographs' middle third) in each, and twenty centre clicks per target. Figures
 
 from __future__ import annotations
 
-import sys
 import time
 
 import cv2
 import numpy as np
+from measurement import Figures, argument_parser, at_most, no_bar, seconds_of, yardstick
 from skimage import data
 
 from segarena import registry
@@ -22,6 +22,14 @@ from segarena.samples import ImageSample
 
 SHAPE = (321, 481)
 ROUNDS = 20
+BARS = {
+    "graph: click, yardsticks": at_most(1),
+    "graph: encode, yardsticks": at_most(20),
+    "grabcut: click, yardsticks": at_most(3),
+    "grabcut: encode, yardsticks": no_bar(),
+    "watershed: click, yardsticks": at_most(1),
+    "watershed: encode, yardsticks": no_bar(),
+}
 
 
 def photographs() -> list[ImageSample]:
@@ -55,37 +63,54 @@ def next_click(prediction: np.ndarray, target: np.ndarray) -> Click | None:
     return Click((int(row), int(column)), is_positive=deepest == 0)
 
 
-def measure(name: str) -> tuple[list[float], list[float]]:
+def measure(name: str, rounds: int) -> tuple[list[float], list[float]]:
     """Return seconds per encoding and seconds per click of one segmenter."""
     segmenter = registry.build("segmenter", name)
     encodings, clicks = [], []
     segmenter.encode(photographs()[0])  # imports and warm-up
     for sample in photographs():
-        start = time.perf_counter()
+        start = time.process_time()
         encoded = segmenter.encode(sample)
-        encodings.append(time.perf_counter() - start)
+        encodings.append(time.process_time() - start)
         for target in targets():
             dialogue, mask = Dialogue(), np.zeros(SHAPE, bool)
-            for _ in range(ROUNDS):
+            for _ in range(rounds):
                 if (click := next_click(mask, target)) is None:
                     break
                 dialogue = dialogue.ask((click,))
-                start = time.perf_counter()
+                start = time.process_time()
                 answer = segmenter.predict(encoded, [dialogue])[0]
-                clicks.append(time.perf_counter() - start)
+                clicks.append(time.process_time() - start)
                 prediction = as_prediction(answer, SHAPE)
                 dialogue, mask = dialogue.answer(prediction), prediction.mask
     return encodings, clicks
 
 
 def main() -> None:
-    """Print one line per segmenter."""
+    """Report the time of a click and of an encoding of each segmenter."""
+    parser = argument_parser(__doc__)
+    parser.add_argument("names", nargs="*", default=["graph", "grabcut", "watershed"])
+    options = parser.parse_args()
     cv2.setNumThreads(1)
-    print(f"{'segmenter':12} {'encode ms':>10} {'click ms median':>16} {'p95':>6} {'clicks':>7}")
-    for name in sys.argv[1:] or ["graph", "grabcut", "watershed"]:
-        encodings, clicks = (1000 * np.asarray(seconds) for seconds in measure(name))
+    rounds = ROUNDS
+    if options.quick:
+        rounds = 1
+    bars = {
+        f"{name}: {part}, yardsticks": no_bar()
+        for name in options.names
+        for part in ("click", "encode")
+    }
+    bars |= {name: bar for name, bar in BARS.items() if name in bars}
+    figures = Figures(bars, has_bars=not options.quick)
+    for name in options.names:
+        yardstick_ms = 1000 * np.median([seconds_of(yardstick) for _ in range(5)])
+        encodings, clicks = (1000 * np.asarray(seconds) for seconds in measure(name, rounds))
         middle, slow = np.percentile(clicks, [50, 95])
-        print(f"{name:12} {np.median(encodings):10.0f} {middle:16.1f} {slow:6.1f} {len(clicks):7d}")
+        encode = np.median(encodings)
+        print(f"{name}: encode {encode:.0f} ms, click {middle:.1f} ms (95 % within {slow:.1f} ms)")
+        figures.report(f"{name}: click, yardsticks", middle / yardstick_ms)
+        figures.report(f"{name}: encode, yardsticks", encode / yardstick_ms)
+    figures.finish()
 
 
 if __name__ == "__main__":

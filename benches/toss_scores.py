@@ -5,11 +5,11 @@ python benches/toss_scores.py
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import polars as pl
+from measurement import Figures, argument_parser, at_most, paired_time, paired_with_yardstick
 
 from segarena.comparison import Comparison
 from segarena.systems.oneshot.pairs.pair_table import PAIR_KEY, PARTITIONS, pairs_table
@@ -20,16 +20,15 @@ from segarena.systems.oneshot.scoring.tier_scores import all_scores
 
 PAIRS = 15000
 SIDE_PX = 512
-
-
-def best_s(work: Callable[[], object], repeats: int = 7) -> float:
-    """Return the fastest of some runs."""
-    times: list[float] = []
-    for _ in range(repeats):
-        started = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - started)
-    return min(times)
+PAIRS_OF_CALLS = 9
+BARS = {
+    "scores and tables of 15 000 pairs, yardsticks": at_most(10),
+    "the same with 1000 bootstrap samples, yardsticks": at_most(50),
+    "counts of a pair, ratio to torch, indexing int64": at_most(1 / 25),
+    "counts of a pair, ratio to torch, indexing uint8": at_most(1 / 10),
+    "counts of a pair, ratio to torch, comparing int64": at_most(1 / 3),
+    "counts of a pair, ratio to torch, comparing uint8": at_most(1 / 1.5),
+}
 
 
 def counts() -> pl.DataFrame:
@@ -63,19 +62,25 @@ def masks() -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def main() -> None:
-    """Print the figures."""
+    """Report the figures; exit with 1 if a limit is missed."""
+    options = argument_parser(__doc__).parse_args()
+    figures = Figures(BARS, has_bars=not options.quick)
+    pairs_of_calls = PAIRS_OF_CALLS
+    if options.quick:
+        pairs_of_calls = 1
     table = counts()
-    for repeats in (0, 1000):
+
+    def score(repeats: int) -> None:
         settings = ScoreSettings(repeats=repeats)
+        all_scores(table, settings)
+        level_table(table, settings)
+        class_table(table, settings)
 
-        def score(settings: ScoreSettings = settings) -> None:
-            all_scores(table, settings)
-            level_table(table, settings)
-            class_table(table, settings)
-
-        print(
-            f"all scores and tables of {PAIRS} pairs, {repeats} draws: {best_s(score, 3) * 1e3:8.1f} ms"
-        )
+    score(0)
+    plain_scores = paired_with_yardstick(lambda: score(0), pairs_of_calls)
+    figures.report("scores and tables of 15 000 pairs, yardsticks", plain_scores.ratio)
+    bootstrap = paired_with_yardstick(lambda: score(1000), pairs_of_calls // 3 + 1)
+    figures.report("the same with 1000 bootstrap samples, yardsticks", bootstrap.ratio)
 
     import torch
 
@@ -104,17 +109,21 @@ def main() -> None:
         return list(zip(inter, union, strict=True))
 
     assert ours() == plain(as_long) == plain(as_bytes) == masked(as_long)
-    base = best_s(ours) / len(pairs)
-    print(f"counts of a pair of {SIDE_PX} x {SIDE_PX} masks: {base * 1e6:8.1f} us")
     others = (
-        ("indexing, int64", plain, as_long),
-        ("indexing, uint8", plain, as_bytes),
-        ("comparing, int64", masked, as_long),
-        ("comparing, uint8", masked, as_bytes),
+        ("indexing int64", plain, as_long),
+        ("indexing uint8", plain, as_bytes),
+        ("comparing int64", masked, as_long),
+        ("comparing uint8", masked, as_bytes),
     )
     for name, work, tensors in others:
-        seconds = best_s(lambda work=work, tensors=tensors: work(tensors)) / len(pairs)
-        print(f"  torch, {name}: {seconds * 1e6:8.1f} us, {seconds / base:5.1f} times ours")
+
+        def baseline(work: Any = work, tensors: Any = tensors) -> None:
+            work(tensors)
+
+        times = paired_time(ours, baseline, pairs_of_calls, calls=20)
+        print(f"counts of a pair: {times.ours_s / len(pairs) * 1e6:.1f} us")
+        figures.report(f"counts of a pair, ratio to torch, {name}", times.ratio)
+    figures.finish()
 
 
 if __name__ == "__main__":

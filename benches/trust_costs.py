@@ -1,7 +1,6 @@
 """Cost of fingerprints, checksums and read-only arrays in a GrabCut run, and of checksums when runs are read.
 
-    python benches/trust_costs.py [BSDS500_FOLDER] [--samples 10] [--large 200000] [--repeats 7] [--each]
-        [--only run|reading]
+    python benches/trust_costs.py [BSDS500_FOLDER] [--samples 10] [--large 50000] [--repeats 7] [--each]
 
 Without the folder of BSDS500, the demo photographs are used. The same code runs in this process
 with and without all three features, and with `--each` also without each of them. The runs
@@ -9,20 +8,14 @@ alternate, so that a change in the speed of the machine affects all of them. The
 median, over the repetitions, of the ratio of processor times with and without. No fingerprint is
 cached between runs. The reading part reads `--large` samples in a few files, and 4000 in a file
 each; without checksums, the same bytes are read and not verified.
-
-Limits: all three together cost at most 2 % of the GrabCut run, and checksums at most 10 % of
-reading a large run.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import statistics
-import sys
 import tempfile
-import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -30,6 +23,7 @@ from typing import Any
 from unittest.mock import patch
 
 import cv2
+from measurement import Figures, argument_parser, at_most, no_bar, seconds_of
 from run_folder import write_run
 
 import segarena
@@ -38,7 +32,16 @@ from segarena.engine import evaluate, lockstep, session
 from segarena.records import compaction, pieces
 from segarena.records.identity import Identity
 
-RUN_BAR, READ_BAR = 1.02, 1.10
+BARS = {
+    "a GrabCut run with all three / without": at_most(1.02),
+    "reading many samples in few files with checksums / without": at_most(1.10),
+    "reading 4000 samples in a file each with checksums / without": at_most(1.10),
+}
+EACH_BARS = {
+    "a GrabCut run with fingerprints / without": no_bar(),
+    "a GrabCut run with checksums / without": no_bar(),
+    "a GrabCut run with read-only arrays / without": no_bar(),
+}
 READS = 5
 """Number of reads for one measurement, because a single one takes a tenth of a second."""
 
@@ -115,15 +118,10 @@ def ratios(
     return {way: statistics.median(values) for way, values in found.items()}
 
 
-def seconds_of(work: Callable[[], object]) -> float:
-    """Return the processor seconds of a call."""
-    started = time.process_time()
-    work()
-    return time.process_time() - started
-
-
-def grabcut_run(dataset: str, samples: int, repeats: int, scratch: Path, *, each: bool) -> bool:
-    """Print the cost of all three in a run, and of each if requested; return whether the limit is met."""
+def grabcut_run(
+    dataset: str, samples: int, repeats: int, scratch: Path, *, each: bool
+) -> dict[str, float]:
+    """Return the ratio of a run with all three, and with each of them if requested."""
 
     def run() -> None:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -138,18 +136,15 @@ def grabcut_run(dataset: str, samples: int, repeats: int, scratch: Path, *, each
         )
 
     run()  # imports are not part of the measurement
-    single = {name: (switch,) for name, switch in OFF.items()} if each else {}
-    ways = {**single, "all three": tuple(OFF.values())}
-    found = ratios(run, ways, repeats)
-    print(
-        f"GrabCut, {samples} photographs: {', '.join(f'{way} {ratio - 1:+.1%}' for way, ratio in found.items())}"
-    )
-    return found["all three"] <= RUN_BAR
+    ways: dict[str, tuple[Switch, ...]] = {"all three": tuple(OFF.values())}
+    if each:
+        ways |= {name: (switch,) for name, switch in OFF.items()}
+    return ratios(run, ways, repeats)
 
 
-def reading(samples: int, repeats: int, scratch: Path, *, one_by_one: bool) -> bool:
-    """Print the cost of checksums when a run is read; return whether the limits are met."""
-    write_run(scratch, samples, one_by_one=one_by_one)
+def reading(samples: int, repeats: int, scratch: Path, *, one_by_one: bool) -> float:
+    """Return the ratio of reading a run with checksums."""
+    write_run(scratch, samples, users=1, one_by_one=one_by_one)
 
     def read() -> None:
         for _ in range(READS):
@@ -158,47 +153,55 @@ def reading(samples: int, repeats: int, scratch: Path, *, one_by_one: bool) -> b
                 folder.read(table)
 
     read()
-    ratio = ratios(read, {"checksums": (UNVERIFIED,)}, repeats)["checksums"]
-    files = "a file each" if one_by_one else "few files"
-    print(f"reading {samples} samples in {files}: checksums {ratio - 1:+.1%}")
-    return ratio <= READ_BAR
+    return ratios(read, {"checksums": (UNVERIFIED,)}, repeats)["checksums"]
 
 
-def main() -> int:
-    """Measure everything; return 1 if a limit is missed."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def main() -> None:
+    """Measure everything; exit with 1 if a limit is missed."""
+    parser = argument_parser(__doc__)
     parser.add_argument(
         "bsds500", nargs="?", help="folder of BSDS500; without it, the demo photographs are used"
     )
     parser.add_argument("--samples", type=int, default=10)
     parser.add_argument(
-        "--large", type=int, default=200_000, help="Samples of the run that is read."
+        "--large", type=int, default=50_000, help="Samples of the run that is read."
     )
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument(
         "--each", action="store_true", help="Also measure the cost of each of the three in the run."
     )
-    parser.add_argument("--only", choices=("run", "reading"))
-    given = parser.parse_args()
+    options = parser.parse_args()
     cv2.setNumThreads(1)
-    dataset = f"bsds500(path={given.bsds500!r})" if given.bsds500 else "demo"
+    samples = options.samples
+    large = options.large
+    separate = 4000
+    repeats = options.repeats
+    if options.quick:
+        samples = 1
+        large = 500
+        separate = 20
+        repeats = 1
+    dataset = f"bsds500(path={options.bsds500!r})" if options.bsds500 else "demo"
+    bars = BARS
+    if options.each:
+        bars = BARS | EACH_BARS
+    figures = Figures(bars, has_bars=not options.quick)
     with tempfile.TemporaryDirectory() as name:
-        place, repeats = Path(name), given.repeats
-        held: list[bool] = []
-        if given.only != "reading":
-            held.append(
-                grabcut_run(dataset, given.samples, repeats, place / "run", each=given.each)
-            )
-        if given.only != "run":
-            held.append(reading(given.large, repeats, place / "large", one_by_one=False))
-            held.append(reading(4000, repeats, place / "loose", one_by_one=True))
-    print(
-        f"limits: {RUN_BAR - 1:.0%} of the run, {READ_BAR - 1:.0%} of reading: {'met' if all(held) else 'MISSED'}"
-    )
-    return int(not all(held))
+        place = Path(name)
+        for way, ratio in grabcut_run(
+            dataset, samples, repeats, place / "run", each=options.each
+        ).items():
+            figures.report(f"a GrabCut run with {way} / without", ratio)
+        figures.report(
+            "reading many samples in few files with checksums / without",
+            reading(large, repeats, place / "large", one_by_one=False),
+        )
+        figures.report(
+            "reading 4000 samples in a file each with checksums / without",
+            reading(separate, repeats, place / "loose", one_by_one=True),
+        )
+    figures.finish()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

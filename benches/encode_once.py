@@ -9,12 +9,17 @@ longer side, with two targets each. The run is the whole benchmark through `sega
 including base user and ten clicking groups, the click model `depth`, metrics and files. The
 baseline loop encodes for every click: the library's forward call with pixels and points, batch of
 1. A few clicks are measured and the rest is extrapolated, without the cost of users and metrics.
-Each part is measured in a separate process, so that the memory peaks are independent.
+The predictor loop works like the published predictors of SAM: it prepares the image on the CPU and
+encodes it once, and then each click is one call of the decoder, after which mask, score and logits
+travel to main memory. It is measured with `--plain-clicks` clicks on one photograph and
+extrapolated, too. Each part is measured in a separate process, so that the memory peaks are
+independent.
 
-For the default size on the CPU all figures have limits, for others only that of one pass of the encoder per image: a
-tiny network shows only that the script works, and on a GPU batches are as large as the free memory allows. Times are
-processor seconds on the CPU. On a GPU they are wall time until its work is done, because waiting for it is what is
-measured. Memory is resident memory on the CPU, and the memory allocated by torch on a GPU.
+For the default size on the CPU all figures have limits, for SAM ViT-B on a GPU only the share of time in the model, and
+for others only that of one pass of the encoder per image: a tiny network shows only that the script works, and on a GPU
+batches are as large as the free memory allows. Times are processor seconds on the CPU. On a GPU they are wall time until
+its work is done, because waiting for it is what is measured. Memory is resident memory on the CPU, and the memory
+allocated by torch on a GPU.
 """
 
 from __future__ import annotations
@@ -38,6 +43,7 @@ from transformers.utils import logging
 import segarena
 from segarena.registry import build
 from segarena.samples import ImageSample, Target
+from segarena.segmenters.learned.promptable import devices, sam_network
 
 LONG_SIDE_PX = 1024
 PHOTOGRAPHS = (
@@ -57,9 +63,14 @@ BARS = {
     "outside the library's forward calls, share": at_most(0.07),
     "peak memory of the run / of encoding one image": at_most(1.3),
     "time in the model, share of the run": at_least(0.85),
+    "copies to main memory per call of predict": no_bar(),
     "targets per hour": no_bar(),
     "targets per hour in the baseline loop": no_bar(),
+    "images per second": no_bar(),
+    "images per second of the predictor loop": no_bar(),
+    "images per second of the run / of the predictor loop": no_bar(),
 }
+GPU_BARS = {"time in the model, share of the run": at_least(0.9)}
 
 
 class Photographs:
@@ -213,6 +224,7 @@ def run(segmenter, options):
     network.model.vision_encoder.forward = encoder.around(network.model.vision_encoder.forward)
     network.model.forward = decoder.around(plain)
     segmenter.predict = predict.around(segmenter.predict)
+    copies = count_copies()
     whole = Stopwatch(segmenter.device)
     judged = whole.around(segarena.evaluate)(
         "rclicks",
@@ -235,10 +247,27 @@ def run(segmenter, options):
         "decode_s": sum(decoder.seconds) / len(decoder.seconds),
         "around_share": sum(predict.seconds) / sum(decoder.seconds) - 1,
         "model_share": (sum(encoder.seconds) + sum(decoder.seconds)) / whole.seconds[0],
+        "copies": len(copies) / len(decoder.seconds),
         "peak_mb": peak_mb(segmenter.device),
     }
     network.model.forward = plain
-    return figures | {"plain_click_s": plain_click_s(network, options)}
+    clicks = counts.rounds / options.images
+    return figures | {
+        "plain_click_s": plain_click_s(network, options),
+        "predictor_image_s": predictor_image_s(network, clicks, options),
+    }
+
+
+def count_copies():
+    """Return a list that gets one item for each copy from the device to main memory."""
+    copies = []
+
+    def counted(tensor, copy=devices.copy_to_host):
+        copies.append(tensor.numel())
+        return copy(tensor)
+
+    devices.copy_to_host = sam_network.copy_to_host = counted
+    return copies
 
 
 def plain_click_s(network, options):
@@ -257,6 +286,49 @@ def plain_click_s(network, options):
     return median(
         clock.seconds[clock.is_gpu :]
     )  # the first call on a GPU also prepares its kernels
+
+
+def predictor_image_s(network, clicks, options):
+    """Return the time of a predictor loop for one photograph with this many clicks."""
+    image = Photographs(1).load(f"{PHOTOGRAPHS[0]}-0").image
+    model, device = network.model, network.device
+    space = network.encode(image).space
+    mean, std = network.variant.normalization
+    clock = Stopwatch(str(device))
+
+    @clock.around
+    def set_image():
+        pixels = space.pixels(image, mean, std).to(device, network.dtype)
+        return network.variant.embed(model, pixels)
+
+    @clock.around
+    def click(embeddings, logits):
+        row, column = 10 + 7 * len(clock.seconds), 20
+        points = torch.from_numpy(space.to_network([(row, column)]))[None, None].to(device)
+        labels = torch.ones((1, 1, 1), dtype=torch.int64, device=device)
+        given = {} if logits is None else {"input_masks": torch.from_numpy(logits).to(device)}
+        answer = model(
+            **embeddings,
+            input_points=points,
+            input_labels=labels,
+            multimask_output=logits is None,
+            **given,
+        )
+        scores = answer.iou_scores[0, 0].float().cpu().numpy()
+        low = answer.pred_masks[0, 0].float()
+        masks = (space.upsample(low) > 0).cpu().numpy()
+        best = scores.argmax()
+        return masks[best], low[best][None, None].cpu().numpy()
+
+    with torch.inference_mode():
+        # The first calls on a GPU also prepare its kernels.
+        for _ in range(1 + clock.is_gpu):
+            clock.seconds.clear()
+            embeddings = set_image()
+            logits = None
+            for _ in range(max(2, options.plain_clicks)):
+                _, logits = click(embeddings, logits)
+    return clock.seconds[0] + clicks * median(clock.seconds[1:])
 
 
 PARTS = {"encode": encode_one, "run": run}
@@ -301,6 +373,8 @@ def report(once, many, options):
     bars = BARS
     if options.size != "vit-b" or many["device"] != "cpu":
         bars = {name: no_bar(bar.unit) for name, bar in BARS.items()} | {passes: BARS[passes]}
+        if options.size == "vit-b":
+            bars |= GPU_BARS
     figures = Figures(bars)
     place = (
         torch.cuda.get_device_name()
@@ -328,8 +402,13 @@ def report(once, many, options):
         "peak memory of the run / of encoding one image", many["peak_mb"] / once["peak_mb"]
     )
     figures.report("time in the model, share of the run", many["model_share"])
+    figures.report("copies to main memory per call of predict", many["copies"])
     figures.report("targets per hour", 3600 * targets / many["run_s"])
     figures.report("targets per hour in the baseline loop", 3600 * targets / plain_s)
+    figures.report("images per second", options.images / many["run_s"])
+    figures.report("images per second of the predictor loop", 1 / many["predictor_image_s"])
+    run_ratio = options.images * many["predictor_image_s"] / many["run_s"]
+    figures.report("images per second of the run / of the predictor loop", run_ratio)
     figures.finish()
 
 

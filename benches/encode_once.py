@@ -17,8 +17,8 @@ independent.
 
 For the default size on the CPU all figures have limits, for SAM ViT-B on a GPU only the share of time in the model, and
 for others only that of one pass of the encoder per image: a tiny network shows only that the script works, and on a GPU
-batches are as large as the free memory allows. Times are processor seconds on the CPU. On a GPU they are wall time until
-its work is done, because waiting for it is what is measured. Memory is resident memory on the CPU, and the memory
+batches are as large as the free memory allows. Times are processor seconds on the CPU. On a GPU they are wall time
+until its work is done, because waiting for it is what is measured. Memory is resident memory on the CPU, and the memory
 allocated by torch on a GPU.
 """
 

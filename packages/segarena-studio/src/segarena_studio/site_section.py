@@ -9,6 +9,7 @@ from segarena_studio.annotation.waiting_tasks import find_returned_notice, find_
 from segarena_studio.human_user import personal_data as seats_data
 from segarena_studio.pages import (
     assistance,
+    components,
     editor_api,
     home,
     invitations,
@@ -41,6 +42,7 @@ _PAGES = (
     seats,
     studies,
     study_participation,
+    components,
 )
 
 STUDIO = SiteSection(

@@ -46,6 +46,7 @@ PROJECT, TASK, LOOK, SEAT, STUDY, TAKE = (
 WHO = {
     ("GET", "/studio"): PARTICIPANTS,
     ("GET", "/studio/open"): NOBODY_HERE,
+    ("GET", "/studio/components"): NOBODY_HERE,
     ("GET", "/studio/projects"): PARTICIPANTS,
     ("GET", "/studio/projects/new"): ORGANISERS,
     ("POST", "/studio/projects/new"): ORGANISERS,

@@ -387,7 +387,7 @@ def test_taking_part_by_keyboard_alone(starting, open_page, tmp_path):
     press(page, "My runs")
     press(page, "mine")
     assert page.text_content("h1") == "mine"
-    assert "over" in page.text_content(".stand")
+    assert "over" in page.text_content(".state-line")
     press(page, "squares")
     press(page, "Board of test")
     assert "Ben" in page.text_content("main")

@@ -10,6 +10,7 @@ from segarena_studio.human_user import personal_data as seats_data
 from segarena_studio.pages import (
     assistance,
     comparison,
+    components,
     editor_api,
     home,
     invitations,
@@ -45,6 +46,7 @@ _PAGES = (
     seats,
     studies,
     study_participation,
+    components,
 )
 
 STUDIO = SiteSection(

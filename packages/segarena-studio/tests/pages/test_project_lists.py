@@ -255,7 +255,7 @@ def test_the_table_of_people_fits_a_page_of_1400_pixels(served, lead, annotator,
     needed, given = page.locator(".scroll").evaluate(widths)
     assert needed <= given
     assert max(page_widths(page).values()) <= 1400
-    states = page.locator("table.work tbody tr").first.locator(".stand li").all_inner_texts()
+    states = page.locator("table.work tbody tr").first.locator(".state-counts li").all_inner_texts()
     assert states == [
         "1 approved",
         "1 in review",

@@ -20,6 +20,7 @@ from segarena_studio.annotation.drafts import add_revision
 from segarena_studio.annotation.review import finish_task, list_comments
 from segarena_studio.annotation.scene_document import read_document
 from segarena_studio.orm_models import Task
+from segarena_studio.pages.review import region_colour
 
 FIRST = scene(box(10, 10, 60, 60), box(50, 20, 110, 80), names=("dog", "cat"))
 SECOND = scene(box(10, 10, 70, 60), box(50, 20, 110, 80), names=("dog", "cat"))
@@ -106,7 +107,7 @@ def test_a_drawing_is_returned_with_a_comment_at_a_place_and_approved_when_it_is
     assert comment.region == "r1"
     page.get_by_label("then show the next waiting picture").uncheck()
     page.get_by_role("button", name="Return to Anna").click()
-    assert "returned" in page.locator(".chip").first.inner_text()
+    assert "returned" in page.locator(".state-chip").first.inner_text()
     draw(served, task, people["Anna"], SECOND)
     page = come("Rex", f"/studio/tasks/{task}/look", width=390, scheme="dark")
     assert not barriers(page)
@@ -209,3 +210,12 @@ def test_the_read_only_editor_is_for_those_who_may_see_the_task(served, people, 
     task = give_task(served.site, tasks_of(served.site, project)[0], people["Anna"])
     page = come("Anna", f"/studio/tasks/{task}/view")
     assert page.url.endswith(f"/studio/tasks/{task}")
+
+
+@pytest.mark.parametrize(
+    ("region", "colour"),
+    [("r1", "o0"), ("r2", "o1"), ("r24", "o23"), ("r25", "o0"), ("sky", "o18")],
+)
+def test_a_region_has_its_colour_from_the_editor(region, colour):
+    # region-colours.test.js has the same table for the editor.
+    assert region_colour(region) == colour

@@ -128,6 +128,12 @@ def test_what_is_not_there_is_said_or_unknown(viewer):
         assert viewer.get("0/layers/0/0", sample="astronaut", names=names).status_code == 422
 
 
+def test_the_colour_of_a_thumbnail_is_known_once_it_was_rendered(viewer):
+    row = viewer.get("0/rows").json()["rows"][0]
+    assert viewer.get("0/thumb", sample=row["sample"], target=row["target"]).status_code == 200
+    assert re.fullmatch("#[0-9a-f]{6}", viewer.get("0/rows").json()["colours"][0])
+
+
 def test_the_report_leads_here(viewer):
     report = viewer.get("0/report").text
     places = re.findall(r'href="(/studio/look/0/view\?[^"]+)"', report)

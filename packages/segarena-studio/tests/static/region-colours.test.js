@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import test from "node:test";
 import { colourOf, contrast } from "../../src/segarena_studio/static/editor/region-colours.js";
 
@@ -51,4 +52,14 @@ test("outlines stand out from the page, light and dark, and text from the fill",
     }
   }
   assert.equal(contrast([0, 0, 0], [255, 255, 255]), 21);
+});
+
+test("the viewer and the review page have the same colours in their style sheet", () => {
+  const sheet = readFileSync(new URL("../../../segarena/src/segarena/reports/page.css", import.meta.url), "utf8");
+  // test_review.py has the same table for the class that the server gives to a region.
+  for (const [id, number] of Object.entries({ r1: 0, r2: 1, r24: 23, r25: 0, sky: 18 })) {
+    const hex = new RegExp(`--o${number}: #(..)(..)(..);`).exec(sheet) ?? [];
+    const written = hex.slice(1).map((digits) => parseInt(digits, 16));
+    assert.deepEqual(rgb(colourOf(id, false).fill), written, id);
+  }
 });

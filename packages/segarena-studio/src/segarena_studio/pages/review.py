@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,9 +41,10 @@ from segarena_studio.pages.form_errors import FormError, rejected_in_form
 from segarena_studio.pages.rendering import studio_page
 
 router = APIRouter(include_in_schema=False)
-_COLOURS = 7
 _CHECK_WAIT_S = 0.5
 """Longest time that the page waits for the checks; later it shows their progress."""
+_COLOURS = 24
+"""Number of the colours --o0, --o1, … in page.css."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -290,8 +292,13 @@ def _paths(document: Document) -> list[str]:
 
 
 def region_colour(region_id: str) -> str:
-    """Return the CSS class of a region's colour, which does not depend on the order."""
+    """Return the CSS class of a region's colour, the one that it has in the editor (region-colours.js)."""
     # Derive the colour from the id, so that it stays the same when regions are reordered.
-    digits = "".join(letter for letter in region_id if letter.isdigit())
-    number = int(digits[-6:]) if digits else len(region_id)
-    return f"c{number % _COLOURS}"
+    digits = re.search(r"[0-9]+$", region_id)
+    if digits:
+        number = max(0, int(digits[0]) - 1)
+    else:
+        number = 7
+        for letter in region_id:
+            number = (31 * number + ord(letter)) % 9973
+    return f"o{number % _COLOURS}"

@@ -171,14 +171,15 @@ def tell_rows(
     where: Annotated[list[str] | None, Query()] = None,
     sort: str = "",
 ) -> Response:
-    """Return a page of rows of a query, and the number of rows."""
+    """Return a page of rows of a query with the known colours of their thumbnails, and the number of rows."""
 
     def told() -> dict[str, Any]:
         question = parse_query(words, where, sort)
-        return {
-            "count": here.table.count(question),
-            "rows": here.table.rows(question, first, ROWS_PER_REQUEST),
-        }
+        rows = here.table.rows(question, first, ROWS_PER_REQUEST)
+        colours = [
+            here.thumb_colour((row["sample"], row.get("target") or "", "", 0)) for row in rows
+        ]
+        return {"count": here.table.count(question), "rows": rows, "colours": colours}
 
     return _json(told)
 

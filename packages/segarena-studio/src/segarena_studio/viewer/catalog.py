@@ -32,7 +32,7 @@ from segarena_studio.viewer.dialogue_table import DialogueKey, DialogueTable
 from segarena_studio.viewer.mask_layers import RunAnswers
 from segarena_studio.viewer.sample_cache import LoadedSample, SampleCache
 from segarena_studio.viewer.table_query import TableQuery
-from segarena_studio.viewer.thumbnails import render_thumbnail
+from segarena_studio.viewer.thumbnails import dominant_colour, render_thumbnail
 from segarena_studio.viewer.unlabelled_folder import UnlabelledFolder
 
 _THUMBS_BYTES = 2**28
@@ -61,6 +61,7 @@ class Collection:
     data: str | None = None
     answers: RunAnswers = field(init=False)
     replays: ReplayQueue = field(default_factory=ReplayQueue)
+    _colours: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Create the decoder of answers."""
@@ -95,14 +96,23 @@ class Collection:
 
     def thumb(self, key: DialogueKey) -> bytes:
         """Return the thumbnail of a view; raises the same errors as `describe`."""
-        name = sha256(repr((self.name, key[:2])))
+        name = self._thumb_name(key)
         thumbnail = self.thumbs.get(name)
         if thumbnail is None:
             loaded = self.samples.load(key[0])
             index = _largest_plane(loaded, key[1])
             thumbnail = render_thumbnail(loaded, key[1], index)
             self.thumbs.put(name, thumbnail)
+            self._colours[name] = dominant_colour(thumbnail)
         return thumbnail
+
+    def thumb_colour(self, key: DialogueKey) -> str:
+        """Return the dominant colour of a thumbnail; "" before the thumbnail was rendered."""
+        return self._colours.get(self._thumb_name(key), "")
+
+    def _thumb_name(self, key: DialogueKey) -> str:
+        # Users and repeats share the thumbnail of their target.
+        return sha256(repr((self.name, key[:2])))
 
     def replay(self, run: int, key: DialogueKey) -> str | None:
         """Start or poll the replay of a dialogue; return its result, or None while it runs."""

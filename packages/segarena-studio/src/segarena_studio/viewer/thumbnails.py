@@ -40,6 +40,21 @@ def render_thumbnail(
     return _drawn(image[view.window], mask[view.window], plane.edges, view)
 
 
+def dominant_colour(thumbnail: bytes) -> str:
+    """Return the most frequent colour of a thumbnail as #rrggbb, for its place while it loads.
+
+    Colours that differ by less than a quarter of a channel's range count as the same.
+    """
+    bgr = cv2.imdecode(np.frombuffer(thumbnail, np.uint8), cv2.IMREAD_COLOR)
+    if bgr is None:
+        raise ValueError("expected a picture that OpenCV reads")
+    pixels = bgr.reshape(-1, 3)
+    bins = (pixels // 64).astype(np.int64) @ (16, 4, 1)
+    most_frequent = np.bincount(bins).argmax()
+    blue, green, red = pixels[bins == most_frequent].mean(axis=0).round().astype(int)
+    return f"#{red:02x}{green:02x}{blue:02x}"
+
+
 def _picture(
     loaded: LoadedSample,
     plane: Plane,

@@ -389,8 +389,8 @@ class Row {
     if (document.activeElement !== this.name) this.name.value = region.name;
     this.name.setAttribute("aria-label", `Name of region ${place + 1}`);
     this.name.readOnly = editor.isReadOnly;
-    this.part.textContent = hidden >= 0.005 ? `${Math.round(100 * hidden)} %` : "";
-    this.part.title = hidden ? "share of the region hidden by regions in front" : "";
+    this.part.textContent = hidden >= 0.005 ? `${Math.round(100 * hidden)} % hidden` : "";
+    this.part.title = hidden ? "Share of the region behind others" : "";
     pressed(this.hide, region.is_hidden, `Hide ${called}`);
     pressed(this.lock, region.is_locked, `Lock ${called}`);
   }
@@ -412,16 +412,40 @@ class Row {
     this.fields = null;
     if (!isSelected || isSeveral) return;
     if (editor.isReadOnly) return void this.more.append(describeValues(region.attributes));
-    const stuff = labelButton(region.is_stuff ? "Stuff" : "Thing", "Thing or stuff", keyFor("stuff"), () => flipField(editor, "is_stuff", id));
-    const zoom = labelButton("Zoom to", "Zoom to the region", keyFor("show"), () => run(editor, "show"));
+    const zoom = labelButton("Zoom", "Zoom to the region", keyFor("show"), () => run(editor, "show"));
     const copy = labelButton("Duplicate", "Duplicate the region", keyFor("duplicate"), () => run(editor, "duplicate"));
     const away = labelButton("Delete", "Delete the region", keyFor("delete"), () => remove(editor, id));
-    away.className = "alarm";
+    away.className = "danger";
     const ways = document.createElement("div");
     ways.className = "ways";
-    ways.append(stuff, zoom, copy, away);
+    ways.append(this.kindChoice(region.is_stuff), zoom, copy, away);
+    const list = document.createElement("div");
+    list.className = "overlaps";
+    list.append(...overlaps.map((other) => this.overlap(other)));
     this.fields = this.list.attributes.length ? new AttributeFields(editor, id, this.list.attributes) : null;
-    this.more.append(ways, this.depthButtons(), ...(this.fields ? [this.fields.place] : []), ...overlaps.map((other) => this.overlap(other)));
+    this.more.append(ways, this.depthButtons(), ...(this.fields ? [this.fields.place] : []), list);
+  }
+
+  /**
+   * Build the choice between thing and stuff; the pressed button is the kind of the region.
+   * @param {boolean} isStuff
+   */
+  kindChoice(isStuff) {
+    const group = document.createElement("div");
+    group.className = "choices";
+    group.setAttribute("role", "group");
+    group.setAttribute("aria-label", "Kind of region");
+    for (const [text, isChosen] of /** @type {[string, boolean][]} */ ([["Thing", !isStuff], ["Stuff", isStuff]])) {
+      const made = labelButton(text, text, keyFor("stuff"), () => {
+        if (isChosen) return;
+        flipField(this.editor, "is_stuff", this.id);
+        // The buttons have been replaced.
+        /** @type {HTMLElement | null} */ (this.more.querySelector('.choices [aria-pressed="true"]'))?.focus();
+      });
+      made.setAttribute("aria-pressed", String(isChosen));
+      group.append(made);
+    }
+    return group;
   }
 
   /** Build the buttons that move the region in depth; the pressed one keeps the focus. */

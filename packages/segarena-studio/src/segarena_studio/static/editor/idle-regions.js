@@ -12,6 +12,8 @@ import { meet, Sheet } from "./canvas-paths.js";
 /** @typedef {CanvasRenderingContext2D} Context */
 
 const FRAME_MS = 17;
+/** Opacity of filled regions. */
+export const FILL_ALPHA = 0.6;
 /** Opacity of the hatches of unselected regions, low enough to keep the picture visible. */
 const HIDDEN_ALPHA = 0.4;
 /** Minimum number of regions painted per frame, used while the pointer moves. */
@@ -204,7 +206,7 @@ export class Resting {
       yield;
     }
     const { context } = this.next.lines;
-    context.globalAlpha = 0.6;
+    context.globalAlpha = FILL_ALPHA;
     layWhole(context, this.borders);
     context.globalAlpha = 1;
   }

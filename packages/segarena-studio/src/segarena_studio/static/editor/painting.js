@@ -3,7 +3,7 @@
 
 import { colourOf } from "./region-colours.js";
 import { LEAST_EDGE, middlesOf } from "./adjust-tool.js";
-import { Resting } from "./idle-regions.js";
+import { FILL_ALPHA, Resting } from "./idle-regions.js";
 import { AIM, BAD, disc, line, ring, square } from "./marks.js";
 import { HALO, meet, Shapes } from "./canvas-paths.js";
 
@@ -69,8 +69,32 @@ export class Painting {
   drawMoving(context, view, region) {
     context.save();
     this.shapes.inImage(context, view);
+    // The fill would flicker if it were missing while the region moves.
+    if (this.editor.settings.fills) this.fillVisible(context, region);
     if (region !== this.editor.region) this.hatchHidden(context, view, region);
     this.shapes.stroke(context, view, region.id);
+    context.restore();
+  }
+
+  /**
+   * Fill the part of a region that no region in front of it hides.
+   * @param {Context} context in image px
+   * @param {Region} region
+   */
+  fillVisible(context, { id }) {
+    const { scene } = this.editor;
+    const [x0, y0, x1, y1] = scene.box(id);
+    context.save();
+    for (const other of scene.regions.slice(0, scene.place(id))) {
+      if (other.is_hidden || !meet(scene.box(other.id), scene.box(id))) continue;
+      const outside = new Path2D();
+      outside.rect(x0, y0, x1 - x0, y1 - y0);
+      outside.addPath(this.shapes.path(other.id));
+      context.clip(outside, "evenodd");
+    }
+    context.globalAlpha = FILL_ALPHA;
+    context.fillStyle = colourOf(id, false).fill;
+    context.fill(this.shapes.path(id));
     context.restore();
   }
 

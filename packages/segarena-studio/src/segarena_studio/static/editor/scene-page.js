@@ -187,11 +187,12 @@ function addressOf(task) {
  * @param {string[]} segmenters
  */
 function offerAssist(segmenters) {
-  const ways = [["assist-click", "wand"], ["assist-box", "ask-box"], ["assist-scribble", "scribble"]]; // prettier-ignore
-  for (const [name, drawing] of ways) {
+  const ways = [["assist-click", "wand", "Click"], ["assist-box", "ask-box", "Box"], ["assist-scribble", "scribble", "Scribble"]]; // prettier-ignore
+  for (const [name, drawing, label] of ways) {
     const action = ASSISTING.find((each) => each.name === name);
     const button = icon(drawing, action?.title ?? "", action?.keys[0]);
     button.dataset.action = name;
+    button.dataset.label = label;
     button.setAttribute("aria-pressed", "false");
     part("assist-tools").append(button);
   }

@@ -3,18 +3,19 @@
 import { errors } from "./masks.js";
 import { shownOn } from "./round.js";
 import { outlineOf } from "./mask-outline.js";
+import { cssOf, objectColour } from "../../../reports/viewer/palette.js";
 
 /** @typedef {import("../../../reports/viewer/viewport.js").View} View */
 /** @typedef {import("./masks.js").Plane} Plane */
 /** @typedef {import("./round.js").Prompt} Prompt */
 /** @typedef {[number, number]} Point */
 
-/** Colours of several objects, distinguishable with colour vision deficiencies. */
-const OBJECT_COLOURS = ["#e69f00", "#56b4e9", "#2ec4a0", "#f0e442", "#cc79a7", "#ff7f50", "#9b8cff", "#c0d860"];
-
-/** @param {number} object */
+/**
+ * Return the colour of one of several objects; white for the background.
+ * @param {number} object  number of the object, 0 for the background
+ */
 export function colourOf(object) {
-  return object === 0 ? "#ffffff" : OBJECT_COLOURS[(object - 1) % OBJECT_COLOURS.length];
+  return object === 0 ? "#ffffff" : cssOf(objectColour(object));
 }
 
 /**

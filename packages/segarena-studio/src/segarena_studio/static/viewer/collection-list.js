@@ -52,14 +52,22 @@ function telling() {
   return [...new Set([...columns.filter((column) => column.name === sorted && column.kind === "number"), ...firsts])].slice(0, 3);
 }
 
-/** @param {Record<string, any>} row */
-function cardOf(row) {
+/**
+ * Build the card of a row. Its thumbnail is requested at once, ahead of scrolling; until it comes,
+ * its place has its dominant colour if that is known.
+ * @param {Record<string, any>} row
+ * @param {string} colour  #rrggbb, or "" if unknown
+ */
+function cardOf(row, colour) {
   const item = document.createElement("li");
   const link = Object.assign(document.createElement("a"), { href: viewOf(row) });
   const name = [row.sample, row.target].filter(Boolean).join(" / ");
-  const image = Object.assign(document.createElement("img"), { loading: "lazy", decoding: "async", alt: "", src: `${address}/thumb?${keyOf(row)}` });
-  const frame = Object.assign(document.createElement("span"), { className: "thumb" });
+  const image = Object.assign(document.createElement("img"), { decoding: "async", alt: "", src: `${address}/thumb?${keyOf(row)}` });
+  const frame = Object.assign(document.createElement("span"), { className: "thumb is-loading" });
+  frame.style.setProperty("--placeholder", colour || "var(--faint)");
+  image.addEventListener("load", () => frame.classList.remove("is-loading"));
   image.addEventListener("error", async () => {
+    frame.classList.remove("is-loading");
     const answer = await fetch(image.src).catch(() => null);
     const why = answer && !answer.ok ? (await answer.json().catch(() => null))?.message : "";
     frame.replaceChildren(Object.assign(document.createElement("small"), { textContent: why || "no picture", className: "failed" }));
@@ -115,7 +123,7 @@ async function fetchRows(isAnew) {
   }
   count = found.count;
   first += found.rows.length;
-  cards.append(...found.rows.map(cardOf));
+  cards.append(...found.rows.map((/** @type {any} */ row, /** @type {number} */ place) => cardOf(row, found.colours[place])));
   body.append(...found.rows.map(lineOf));
   told.value = `${first.toLocaleString("en")} of ${count.toLocaleString("en")} shown`;
   more.hidden = first >= count;
@@ -220,7 +228,7 @@ form.addEventListener("input", ({ target }) => {
 more.addEventListener("click", () => fetchRows(false));
 new IntersectionObserver((seen) => {
   if (seen.some((one) => one.isIntersecting) && !more.hidden && !root.hasAttribute("aria-busy")) fetchRows(false);
-}, { rootMargin: "600px" }).observe(more);
+}, { rootMargin: "1600px" }).observe(more);
 document.addEventListener("keydown", (event) => {
   const isText = /** @type {HTMLElement} */ (event.target).matches("input, select, textarea");
   if (event.key === "/" && !isText) {

@@ -1,6 +1,7 @@
 // Captions of panes: name, plane, value after the current round, and a note if another round is shown.
 
 import { momentIn, noteOf } from "./content.js";
+import { objectColour } from "./palette.js";
 import { planeLabel } from "./plane-geometry.js";
 
 /** @typedef {import("./round-viewer.js").RoundViewer} RoundViewer */
@@ -62,7 +63,8 @@ export function legendItems({ objects }) {
   if (objects.length < 2) return [];
   const areNamed = new Set(objects.map(({ id }) => id)).size > 1;
   return objects.map(({ number, id, label }) => {
-    const item = element("li", `c${(number - 1) % 7}`);
+    const item = element("li");
+    item.style.setProperty("--c", `var(${objectColour(number)})`);
     item.append(element("i"), label || (areNamed ? id : `object ${number}`));
     return item;
   });

@@ -18,6 +18,17 @@ export function onColours(changed) {
   return () => void listeners.delete(changed);
 }
 
+/** Number of the colours --o0, --o1, … in page.css. */
+const OBJECT_COLOURS = 24;
+
+/**
+ * Return the name of the CSS variable with the colour of an object.
+ * @param {number} number  from 1; colours repeat after 24 objects
+ */
+export function objectColour(number) {
+  return `--o${(number - 1) % OBJECT_COLOURS}`;
+}
+
 /**
  * Return a colour in CSS syntax.
  * @param {string} name  name of a CSS variable, such as "--truth"

@@ -1,7 +1,7 @@
 // One pane: a plane of the sample with its overlays, for the target or for one run.
 
 import { drawCross, drawLetters } from "./plane-guides.js";
-import { cssOf, onColours } from "./palette.js";
+import { cssOf, objectColour, onColours } from "./palette.js";
 import { Picture } from "./zoomable-picture.js";
 import { indexAt, shownSize } from "./plane-geometry.js";
 import { drawMarks } from "./prompt-marks.js";
@@ -186,7 +186,7 @@ export class Pane {
    * @param {number} number
    */
   colourOf(number) {
-    return cssOf(this.look().objects > 1 ? `--s${(number - 1) % 7}` : "--guess");
+    return cssOf(this.look().objects > 1 ? objectColour(number) : "--guess");
   }
 
   /** Clear the pane if its content cannot be shown, so that no outdated picture remains. */

@@ -23,7 +23,7 @@ SMALL = (24, 48, 48)
 ROUNDS = 6
 BARS = {
     "peak memory / voxels and target": at_most(3),
-    "processor time / counts on the full volume in each round": at_most(16),
+    "processor time / counts on the full volume in each round": at_most(11),
     "peak memory": no_bar("MB"),
     "processor time": no_bar("s"),
 }

@@ -2,8 +2,8 @@
 
 Samples are tiny, but loading one of them takes a fixed processor time. A run loads each sample once, at any number of
 workers, and what remains after the last dialogue does not depend on the time of a load. Two runs are compared, with
-slow and with quick loads; figures are the processor time of the main process from the last dialogue until `evaluate`
-returns, as a share of the time that loading all samples takes.
+slow and with quick loads, by the processor time of the main process from the last dialogue until `evaluate` returns. If
+samples were loaded again there, the ratio would be about 20.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ WORKERS = (0, 2)
 BARS = {
     "0 workers: loads of a sample": at_most(1),
     "2 workers: loads of a sample": at_most(1),
-    "0 workers: time after the last dialogue / all loads": at_most(0.05),
-    "2 workers: time after the last dialogue / all loads": at_most(0.05),
+    "0 workers: time after the last dialogue, slow / quick loads": at_most(1.8),
+    "2 workers: time after the last dialogue, slow / quick loads": at_most(1.8),
 }
 
 
@@ -100,8 +100,8 @@ def main() -> None:
             slow_s, loads = run(load_s, samples, workers, scratch)
             figures.report(f"{workers} workers: loads of a sample", loads / samples)
             figures.report(
-                f"{workers} workers: time after the last dialogue / all loads",
-                max(0.0, slow_s - quick_s) / (samples * load_s),
+                f"{workers} workers: time after the last dialogue, slow / quick loads",
+                slow_s / quick_s,
             )
     figures.finish()
 

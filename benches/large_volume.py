@@ -23,7 +23,7 @@ SMALL = (24, 48, 48)
 ROUNDS = 6
 BARS = {
     "peak memory / voxels and target": at_most(3),
-    "processor time / counts on the full volume in each round": at_most(30),
+    "processor time / counts on the full volume in each round": at_most(11),
     "peak memory": no_bar("MB"),
     "processor time": no_bar("s"),
 }
@@ -41,12 +41,16 @@ assert folder.config.counts.failures == 0, folder.config.counts
 
 def ellipsoid(shape: tuple[int, int, int], moved: float = 0.0) -> NDArray[np.bool_]:
     """Return an ellipsoid with half axes of a fifth of the volume, moved by a share of them."""
-    grids = np.ogrid[: shape[0], : shape[1], : shape[2]]
-    parts = [
-        ((grid - length * (0.5 + 0.2 * moved)) / (0.2 * length)) ** 2
-        for grid, length in zip(grids, shape, strict=True)
-    ]
-    return parts[0] + parts[1] + parts[2] <= 1
+    planes, rows, columns = (
+        ((np.arange(length) - length * (0.5 + 0.2 * moved)) / (0.2 * length)) ** 2
+        for length in shape
+    )
+    in_plane = rows[:, None] + columns
+    mask = np.empty(shape, dtype=np.bool_)
+    # Plane by plane: numbers for the whole volume would take more memory than what is measured.
+    for index, depth in enumerate(planes):
+        np.less_equal(in_plane, 1 - depth, out=mask[index])
+    return mask
 
 
 class OneVolume:

@@ -38,9 +38,9 @@ REGIONS = 300
 POINTS = 100
 PAIRS = 9
 BARS = {
-    "a patch of one region, yardsticks": at_most(12),
-    "a patch / a whole drawing": at_most(1.2),
-    "bytes of a patch / of a whole drawing": at_most(0.005),
+    "a patch of one region, yardsticks": at_most(6),
+    "a patch / a whole drawing": at_most(1.9),
+    "bytes of a patch / of a whole drawing": at_most(0.001),
 }
 
 

@@ -23,8 +23,8 @@ SHAPE = (240, 320)
 FEW, MANY = 3, 15
 """Images of each class."""
 BARS = {
-    "an image, yardsticks": at_most(12),
-    "building again, all stages finished / the first time": at_most(0.2),
+    "an image, yardsticks": at_most(14),
+    "building again, all stages finished / the first time": at_most(0.06),
 }
 
 

@@ -57,6 +57,7 @@ ESTIMATES_S = {
     "segmenters": 25,
     "server_turn": 10,
     "shared_run": 35,
+    "small_samples": 20,
     "starting": 15,
     "stroke_features": 3,
     "studio_save": 10,

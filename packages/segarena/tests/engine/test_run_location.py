@@ -32,7 +32,7 @@ def test_a_run_has_the_same_bytes_wherever_they_are_written(small_run, tmp_path,
     assert files_in(there.path) == files_in(here.path)
     assert there.timings().height == here.timings().height
     assert (
-        elsewhere.travelled > 10_000
+        elsewhere.travelled > 4_000
     ) is not elsewhere.sees_folder  # files of four samples, or what to count
     assert not [file for file in there.path.iterdir() if file.name.startswith(".")]
 

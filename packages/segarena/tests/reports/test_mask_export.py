@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 from PIL import Image
+from separate_files import write_separately
 
 import segarena
 from segarena.arrays.rle import encode_rle
@@ -59,6 +60,7 @@ def forged(tmp_path, monkeypatch):
     )  # a file for each sample, with its own checksum
     asked = {"segmenter": "sample-disc", "dataset": "sample-squares(count=1)", "rounds": 1}
     path = segarena.evaluate("clicks", **asked, out=tmp_path / "r").path
+    write_separately(segarena.RunFolder.open(path), 0)
 
     def forge(**columns):
         file = path / "masks" / "000000.parquet"

@@ -5,8 +5,10 @@ import math
 import numpy as np
 import polars as pl
 import pytest
+from separate_files import write_separately
 
 from segarena.arrays.rle import encode_rle
+from segarena.engine.store import RunFolder
 from segarena.errors import InvalidInput
 from segarena.reports.recorded_run import read_runs
 from segarena.systems.clicks.page.robustness_statistics import (
@@ -266,6 +268,7 @@ def test_mean_mask_weighs_users_alike_however_often_they_repeat(rclicks, make_di
         make_dialogue("photo-0", "disc-0", user, curve(1)) for user in ("centre", "G2", "G3", "G4")
     ]
     path = rclicks(said)
+    write_separately(RunFolder.open(path), 0)
     file = path / "masks" / "000000.parquet"
     nothing = encode_rle(np.zeros((90, 120), dtype=bool))
     is_g1 = (pl.col("user") == "G1") & (pl.col("repeat") < 2)

@@ -96,7 +96,7 @@ def test_files_that_are_no_tables_are_named(tmp_path):
     with pytest.raises(DatasetError, match=r"bad\.parquet"):
         read_pairs(tmp_path / "bad.parquet")
     (tmp_path / "bad.jsonl").write_text('{"class": a}\n')
-    with pytest.raises(DatasetError, match=r"bad\.jsonl: expected a JSON object .* in each line"):
+    with pytest.raises(DatasetError, match=r"bad\.jsonl: expected one JSON object per line"):
         read_pairs(tmp_path / "bad.jsonl")
     (tmp_path / "bad.csv").write_text("a,b\n1,2\n", encoding="utf-8")
     with pytest.raises(DatasetError, match="missing: class, query, supports"):

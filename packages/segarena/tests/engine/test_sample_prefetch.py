@@ -47,6 +47,10 @@ class Loads:
             self.at_once -= 1
 
 
+def is_prefetching():
+    return any(thread.name == "segarena-prefetch" for thread in threading.enumerate())
+
+
 def wait_until(is_true):
     deadline = time.monotonic() + LONG_S
     while not is_true():
@@ -140,7 +144,7 @@ def test_a_load_that_hangs_ends_in_time_and_the_rest_is_loaded_in_turn(prefetch)
         assert prefetcher.load(name).id == name
     assert loads.ids == list("abcdef")
     assert loads.most_at_once == 1
-    assert not any(thread.name == "segarena-prefetch" for thread in threading.enumerate())
+    wait_until(lambda: not is_prefetching())
 
 
 def test_a_load_that_was_too_slow_fails_even_if_nobody_waited_for_it(prefetch):
@@ -286,7 +290,7 @@ def test_a_stopped_run_resumes_with_the_same_records_and_leaves_no_thread(tmp_pa
     with pytest.raises(KeyboardInterrupt):
         evaluated(tmp_path, "stopped", Counted(), segmenter=StopsAt())
     stops_at.clear()
-    assert not any(thread.name == "segarena-prefetch" for thread in threading.enumerate())
+    wait_until(lambda: not is_prefetching())
     resumed = Counted()
     run = evaluated(tmp_path, "stopped", resumed, segmenter=StopsAt())
     assert files_of(run) == files_of(whole)

@@ -179,7 +179,7 @@ def test_a_reviewer_zooms_in_the_read_only_editor_and_comments_at_a_place(
     page.locator("#scene[data-ready]").wait_for()
     before = page.evaluate("segarena.editor.picture.view.scale")
     page.keyboard.press("+")
-    page.wait_for_function(f"segarena.editor.picture.view.scale > {before}")
+    page.wait_for_function(f"() => segarena.editor.picture.view.scale > {before}")
     if width < 760:
         page.locator("#list-open").click()
         page.locator("#side.is-open").wait_for()

@@ -452,7 +452,7 @@ def test_regions_are_copied_from_another_picture_and_another_picture_is_chosen(
     page.keyboard.press("Shift+C")
     page.locator(".picker button:focus").wait_for()
     page.keyboard.press("Enter")
-    page.wait_for_function("segarena.editor.scene.regions.length === 2")
+    page.locator(".regions > li").nth(1).wait_for()
     scene = page.evaluate("segarena.editor.scene.toDocument()")
     assert page.locator("#selected-regions strong").text_content() == "2 selected"
     assert list(rings(scene)) == ["roof", "house"]

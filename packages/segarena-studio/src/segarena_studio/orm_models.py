@@ -40,7 +40,7 @@ class Project(OrmModel):
     labels: Mapped[str] = mapped_column(Text, default="")
     """Names that the editor suggests, one per line."""
     attributes: Mapped[str] = mapped_column(Text, default="", server_default="")
-    """What annotators fill in for each region, one per line; see `annotation/region_attributes.py`."""
+    """Attributes that annotators fill in for each region, one per line; see `annotation/region_attributes.py`."""
     segmenters: Mapped[str] = mapped_column(Text, default="")
     """Segmenters that answer prompts in the editor, one specification per line; "" for the default ones."""
     annotators: Mapped[int] = mapped_column(default=1)

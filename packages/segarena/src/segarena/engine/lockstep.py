@@ -251,6 +251,7 @@ class OpenSample:
                 encoder.encode_together(samples)
         except (SharedArrayModified, WorkStopped):
             raise
+        # Any error of the plug-in: encoded alone, only the sample that causes it fails.
         except Exception as error:
             warnings.warn(
                 f"{len(samples)} samples could not be encoded together, so they are encoded one by one: {error}",

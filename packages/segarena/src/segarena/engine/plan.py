@@ -382,7 +382,8 @@ def _check_values(plan: Plan) -> None:
         raise InvalidInput(f"the cache needs more than 0 GB, got {plan.cache_gb:g}")
     if plan.prefetch < 0 or not plan.prefetch_gb > 0:
         raise InvalidInput(
-            f"expected prefetch of at least 0 samples and prefetch_gb above 0, got {plan.prefetch} and {plan.prefetch_gb:g}"
+            "expected prefetch of at least 0 samples and prefetch_gb above 0, "
+            f"got {plan.prefetch} and {plan.prefetch_gb:g}"
         )
     if plan.fingerprint not in get_args(FingerprintBy):
         expected = " or ".join(get_args(FingerprintBy))

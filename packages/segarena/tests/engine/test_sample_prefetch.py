@@ -47,8 +47,8 @@ class Loads:
             self.at_once -= 1
 
 
-def is_prefetching():
-    return any(thread.name == "segarena-prefetch" for thread in threading.enumerate())
+def prefetch_threads():
+    return {thread for thread in threading.enumerate() if thread.name == "segarena-prefetch"}
 
 
 def wait_until(is_true):
@@ -56,6 +56,13 @@ def wait_until(is_true):
     while not is_true():
         assert time.monotonic() < deadline
         time.sleep(0.001)
+
+
+@pytest.fixture
+def is_prefetching():
+    """Whether this test has such a thread; tests before it may have left one that sleeps in a system call."""
+    others = prefetch_threads()
+    return lambda: bool(prefetch_threads() - others)
 
 
 @pytest.fixture
@@ -129,7 +136,7 @@ def test_an_exception_reaches_the_sample_whose_loading_raised_it(prefetch):
     assert loads.ids == list("abcdef")
 
 
-def test_a_load_that_hangs_ends_in_time_and_the_rest_is_loaded_in_turn(prefetch):
+def test_a_load_that_hangs_ends_in_time_and_the_rest_is_loaded_in_turn(prefetch, is_prefetching):
     def hang(sample_id):
         while True:
             time.sleep(0.001)
@@ -273,7 +280,7 @@ def test_a_run_that_ends_early_loads_no_sample_in_vain(tmp_path):
     assert dataset.loads.ids == ["s0", "s1", "s2"]
 
 
-def test_a_stopped_run_resumes_with_the_same_records_and_leaves_no_thread(tmp_path):
+def test_a_stopped_run_resumes_with_the_same_records_and_leaves_no_thread(tmp_path, is_prefetching):
     stops_at = set()
 
     class StopsAt:

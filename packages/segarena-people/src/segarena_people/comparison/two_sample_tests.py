@@ -239,7 +239,7 @@ def _people_in_pairs(answers: AnswerSample) -> list[tuple[str, NDArray[np.bool_]
 
 
 def _test_people(unit: TestUnit) -> dict[str, list[SeparationResult]]:
-    """Test people in pairs; if no two answered the same question, test random halves of all answers."""
+    """Test people in pairs; if no pair has enough answers, test random halves of all answers if these are enough."""
     people = unit.people
     n = shared_sample_size(people)
     if n:

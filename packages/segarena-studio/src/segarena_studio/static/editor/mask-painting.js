@@ -95,7 +95,7 @@ export function outlineOf(old, traced, box) {
   bridge.push(old[run[0]]);
   const between = simplifyLine(bridge, TOLERANCE_PX).slice(1, -1);
   const polygon = [...run.map((at) => old[at]), ...between];
-  // The bridge may have taken the wrong way round, or meet the vertices that stay.
+  // The bridge may have gone the wrong way round the outline, or cross the part that stays.
   const isWrong = Math.abs(area(polygon) - area(traced)) > perimeter(traced);
   if (isWrong || polygon.length < LEAST_VERTICES || !isSimple(polygon)) return whole;
   return [...run, ...between];

@@ -68,7 +68,7 @@ function nextChance(wait_ms) {
 }
 
 /**
- * Show progress; without a total, that something is under way.
+ * Show the progress, or, if the total is unknown, only that something is under way.
  * @param {HTMLProgressElement} bar
  * @param {number} received
  * @param {number} total

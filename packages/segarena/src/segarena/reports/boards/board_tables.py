@@ -268,7 +268,7 @@ def standing_sheet(board: Board, entry: int) -> Sheet:
 
 
 def _keys_on_data(board: Board, data: str) -> list[PanelKey]:
-    """Return the keys of the panels that cover all targets of a dataset, for the board's statistics."""
+    """Return the keys of the board's panels that cover all targets of a dataset, in the order of the board."""
     keys: list[PanelKey] = []
     for key in board.shown_keys:
         if key.data == data and not key.group:

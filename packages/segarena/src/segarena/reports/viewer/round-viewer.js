@@ -173,7 +173,7 @@ export class RoundViewer {
   }
 
   /**
-   * Start in the middle of the target.
+   * Show the first plane of each pane: in a volume, the one through the middle of the target.
    * @param {Content} content
    */
   begin(content) {

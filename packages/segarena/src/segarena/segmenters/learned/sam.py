@@ -33,7 +33,7 @@ class SamNetworkSegmenter(BatchingSegmenter):
     network: Any = field(init=False, repr=False)
 
     def encode(self, sample: Sample) -> Any:
-        """Return the embeddings of the sample's image; the encoder runs only here.
+        """Return the embeddings of the sample's image; `predict` reuses them and never runs the encoder.
 
         Raises:
             SegmenterError: the sample is not an image, or does not fit into memory.

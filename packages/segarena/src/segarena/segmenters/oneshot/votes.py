@@ -1,4 +1,4 @@
-"""Adapter from several supports to a segmenter of one support: one prediction per support, and a vote."""
+"""Adapter that passes several supports, one at a time, to a segmenter that takes one; the predictions vote."""
 
 from __future__ import annotations
 

@@ -247,7 +247,7 @@ def _read_only(path: str) -> list[str]:
 
 
 def _parent_folders(path: str) -> list[str]:
-    """Return the options that create the parent folders of a path, open to every user."""
+    """Return the bwrap options that create the parent folders of a path, readable by every user."""
     words: list[str] = []
     for folder in reversed(Path(path).parents):
         if len(folder.parts) > 1:

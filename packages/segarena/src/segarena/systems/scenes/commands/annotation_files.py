@@ -175,7 +175,7 @@ def check_annotations(
         bool,
         typer.Option(
             "--repair",
-            help="Repair defects that have an unambiguous repair, in memory, before the check.",
+            help="Before the check, repair unambiguous defects in memory; the file stays unchanged.",
         ),
     ] = False,
     everything: Annotated[

@@ -124,7 +124,8 @@ def browser():
 @pytest.fixture
 def open_page(browser):
     """Open an address in a new browser context, light or dark; errors of the page fail the test at its end."""
-    contexts, complaints = [], []
+    contexts = []
+    complaints = []
 
     def opened(address, *, width=1400, height=900, scheme="light", **options):
         size = {"width": width, "height": height}

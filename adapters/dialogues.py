@@ -101,7 +101,8 @@ class Inputs:
 
     def take(self) -> Arrays:
         """Return the recorded tensors and remove them."""
-        taken, self.seen = self.seen, []
+        taken = self.seen
+        self.seen = []
         return taken
 
 
@@ -255,7 +256,8 @@ def evaluated(
         replays: whether the adapter repeats the earlier rounds in each round.
     """
     evaluation = importlib.import_module("isegm.inference.evaluation")
-    images, clicks = [], []
+    images = []
+    clicks = []
     read: Arrays = []
     for seed, shape in enumerate(SHAPES):
         image, truth = scene(shape, seed)

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-START, END = "<!-- table -->\n", "<!-- end of table -->"
+START = "<!-- table -->\n"
+END = "<!-- end of table -->"
 ORDER = ("clicks", "volumes", "videos", "one example")
 REQUIRED = (
     "title",
@@ -57,7 +58,8 @@ def table(adapters: dict[str, dict[str, Any]]) -> str:
         "| --- | --- | --- | --- | --- |",
     ]
     for name, facts in adapters.items():
-        environment, outcome = "", "no"
+        environment = ""
+        outcome = "no"
         if ran := facts.get("ran"):
             environment = f"Python {ran['python']}, torch {ran['torch']}"
             outcome = f"{ran['on']}, {ran['weights']}: {counted(ran)}"

@@ -23,7 +23,8 @@ import numpy as np
 from dialogues import definitions_of, imports_from, load
 
 HERE = Path(__file__).parent
-START, END = "<!-- preprocessing -->\n", "<!-- end of preprocessing -->"
+START = "<!-- preprocessing -->\n"
+END = "<!-- end of preprocessing -->"
 TOLERANCE = 1e-5
 """Maximum difference that rounding of 32-bit floats can cause, in standard deviations."""
 
@@ -123,7 +124,8 @@ def padded(name: str, repository: Path, module: str, side_px: int, scale: float)
 
         model.network = SimpleNamespace(extract_features=extract_features)
         model.encode(sample_of(image))
-        own, drawn = seen[0], model.drawn(size, mask)
+        own = seen[0]
+        drawn = model.drawn(size, mask)
         published = published / 1.0
     else:
         encoded = model.encode(sample_of(image))

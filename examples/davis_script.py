@@ -12,7 +12,8 @@ def my_model(scribbles, shape):
     """Label every pixel in all frames with the object of the nearest scribble point within 25 pixels."""
     frames, height, width = shape
     rows, columns = np.mgrid[:height, :width]
-    nearest, mask = np.full((height, width), 25.0), np.zeros((height, width), dtype=int)
+    nearest = np.full((height, width), 25.0)
+    mask = np.zeros((height, width), dtype=int)
     for line in (line for lines in scribbles["scribbles"] for line in lines):
         for x, y in line["path"][::10]:
             distance = np.hypot(rows - y * (height - 1), columns - x * (width - 1))

@@ -18,7 +18,8 @@ class GrowRegions:
     prompt_kinds = frozenset({"click"})
 
     def __init__(self, *, tolerance: int = 16, smooth_px: int = 3) -> None:
-        self.tolerance, self.smooth_px = (tolerance,) * 3, smooth_px
+        self.tolerance = (tolerance,) * 3
+        self.smooth_px = smooth_px
 
     def encode(self, sample):
         """Convert the image to smoothed CIELAB, once for all clicks."""
@@ -29,12 +30,11 @@ class GrowRegions:
         return [self._answer(encoded, dialogue.clicks) for dialogue in dialogues]
 
     def _answer(self, lab, clicks):
-        mask, nearest = np.zeros(lab.shape[:2], dtype=bool), np.full(lab.shape[:2], np.inf)
+        mask = np.zeros(lab.shape[:2], dtype=bool)
+        nearest = np.full(lab.shape[:2], np.inf)
         for click in clicks:
-            flood, how = (
-                np.zeros(np.add(mask.shape, 2), np.uint8),
-                cv2.FLOODFILL_FIXED_RANGE | cv2.FLOODFILL_MASK_ONLY,
-            )
+            flood = np.zeros(np.add(mask.shape, 2), np.uint8)
+            how = cv2.FLOODFILL_FIXED_RANGE | cv2.FLOODFILL_MASK_ONLY
             cv2.floodFill(lab, flood, click.position[::-1], 0, self.tolerance, self.tolerance, how)
             away = np.hypot(*(np.indices(mask.shape) - np.reshape(click.position, (2, 1, 1))))
             away[flood[1:-1, 1:-1] == 0] = np.inf

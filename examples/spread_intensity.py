@@ -14,7 +14,8 @@ class SpreadIntensity:
     prompt_kinds = frozenset({"click", "box"})
 
     def __init__(self, *, width: float = 2.0, smooth_mm: float = 1.0) -> None:
-        self.width, self.smooth_mm = width, smooth_mm
+        self.width = width
+        self.smooth_mm = smooth_mm
 
     def encode(self, sample):
         """Smooth the volume, once for all prompts. Positions and spacing are (plane, row, column)."""
@@ -31,7 +32,8 @@ class SpreadIntensity:
             if (
                 prompt.kind == "box"
             ):  # the middle third of it: the corners are hardly ever the object
-                a, b = np.array(prompt.start), np.array(prompt.stop)
+                a = np.array(prompt.start)
+                b = np.array(prompt.stop)
                 seeds[tuple(map(slice, a + (b - a) // 3, b - (b - a) // 3))] = True
             elif prompt.is_positive:
                 seeds[prompt.position] = True

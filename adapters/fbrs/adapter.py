@@ -49,7 +49,8 @@ class Model:
         from isegm.inference.utils import load_is_model
         from isegm.model.is_deeplab_model import get_deeplab_model
 
-        self.weights, self.threshold = weights, threshold
+        self.weights = weights
+        self.threshold = threshold
         if weights:
             self.network = load_is_model(weights, device)
         else:

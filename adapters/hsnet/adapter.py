@@ -9,7 +9,8 @@ import torch
 from PIL import Image
 from segarena_worker import serve
 
-MEAN, SPREAD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+MEAN = [0.485, 0.456, 0.406]
+SPREAD = [0.229, 0.224, 0.225]
 
 
 class Model:
@@ -41,7 +42,9 @@ class Model:
             setattr(module, name, without_download(getattr(module, name)))
         from model.hsnet import HypercorrSqueezeNetwork
 
-        self.weights, self.side_px, self.device = weights, side_px, device
+        self.weights = weights
+        self.side_px = side_px
+        self.device = device
         torch.manual_seed(0)
         self.network = HypercorrSqueezeNetwork(backbone, use_original_imgsize=False)
         if weights:

@@ -8,7 +8,8 @@ import torch
 from PIL import Image
 from segarena_worker import serve
 
-MEAN, SPREAD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+MEAN = [0.485, 0.456, 0.406]
+SPREAD = [0.229, 0.224, 0.225]
 SIDE = 512
 
 
@@ -43,7 +44,8 @@ class Model:
         sys.path.insert(0, str(repository))
         from sam2.build_sam import build_sam2_video_predictor_npz
 
-        self.weights, self.device = weights, device
+        self.weights = weights
+        self.device = device
         torch.manual_seed(0)
         self.network = build_sam2_video_predictor_npz(settings, None, device=device)
         if weights:

@@ -9,7 +9,8 @@ import torch
 from segarena_worker import Prediction, serve
 
 FILES = ("propagation_model.pth", "fusion.pth", "s2m.pth")
-MEAN, SPREAD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+MEAN = [0.485, 0.456, 0.406]
+SPREAD = [0.229, 0.224, 0.225]
 
 
 class Model:
@@ -49,7 +50,8 @@ class Model:
         from model.s2m.s2m_network import deeplabv3plus_resnet50
 
         torch.manual_seed(0)
-        self.device, self.propagates = device, {int(number) for number in propagates.split(",")}
+        self.device = device
+        self.propagates = {int(number) for number in propagates.split(",")}
         self.weights = [str(Path(weights, name)) for name in FILES] if weights else []
         self.networks = [PropagationNetwork(), FusionNet(), deeplabv3plus_resnet50()]
         for network, path in zip(self.networks, self.weights):

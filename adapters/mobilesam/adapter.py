@@ -28,7 +28,8 @@ class Model:
         sys.path.insert(0, str(repository))
         from mobile_sam import SamPredictor, sam_model_registry
 
-        self.weights, self.device = weights, device
+        self.weights = weights
+        self.device = device
         torch.manual_seed(0)
         self.network = sam_model_registry["vit_t"]().to(device).eval()
         if weights:

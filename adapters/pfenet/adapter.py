@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from segarena_worker import serve
 
-MEAN, SPREAD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+MEAN = [0.485, 0.456, 0.406]
+SPREAD = [0.229, 0.224, 0.225]
 
 
 class Model:
@@ -36,7 +37,9 @@ class Model:
             torch.Tensor.cuda = torch.nn.Module.cuda = lambda self, *_args, **_options: self
         from model.PFENet import PFENet
 
-        self.weights, self.side_px, self.device = weights, side_px, device
+        self.weights = weights
+        self.side_px = side_px
+        self.device = device
         torch.manual_seed(0)
         self.network = PFENet(layers=layers, pretrained=False)
         if weights:

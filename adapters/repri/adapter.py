@@ -10,7 +10,8 @@ import numpy as np
 import torch
 from segarena_worker import serve
 
-MEAN, SPREAD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+MEAN = [0.485, 0.456, 0.406]
+SPREAD = [0.229, 0.224, 0.225]
 FITTING = {
     "temperature": 20.0,
     "adapt_iter": 50,
@@ -59,7 +60,9 @@ class Model:
         torch.distributed.get_rank = lambda: device
         from src.model.pspnet import get_model
 
-        self.weights, self.side_px, self.device = weights, side_px, device
+        self.weights = weights
+        self.side_px = side_px
+        self.device = device
         torch.manual_seed(0)
         shape = Namespace(
             arch="resnet",
@@ -119,10 +122,8 @@ class Model:
         # Only the padding of the query's "ground truth" is read; the rest would be used to plot
         # errors.
         padding = self.drawn(query["size"], np.zeros(query["shape"], dtype=np.bool_))[:, None]
-        features, count = (
-            query["features"][:, None],
-            torch.tensor([float(len(examples))], device=self.device),
-        )
+        features = query["features"][:, None]
+        count = torch.tensor([float(len(examples))], device=self.device)
         classifier = Classifier(Namespace(**FITTING))
         classifier.init_prototypes(shown, features, masks, padding, [[1]], None)
         classifier.compute_FB_param(features_q=features, gt_q=padding)

@@ -41,7 +41,9 @@ class Model:
         sys.path.insert(0, str(repository))
         from isegm.inference.predictors import get_predictor
 
-        self.weights, self.threshold, self.device = weights, threshold, device
+        self.weights = weights
+        self.threshold = threshold
+        self.device = device
         self.network = self.build(weights, trust_pickle).to(device).eval()
         self.predictor = get_predictor(
             self.network, "NoBRS", torch.device(device), zoom_in_params={"target_size": zoom_px}

@@ -9,7 +9,8 @@ import torch
 from PIL import Image
 from segarena_worker import serve
 
-MEAN, SPREAD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+MEAN = [0.485, 0.456, 0.406]
+SPREAD = [0.229, 0.224, 0.225]
 
 
 class Model:
@@ -45,7 +46,9 @@ class Model:
         torchvision.models.resnet50 = lambda pretrained=False: build()
         from networks.FRPMMs import OneModel
 
-        self.weights, self.side_px, self.device = weights, side_px, device
+        self.weights = weights
+        self.side_px = side_px
+        self.device = device
         torch.manual_seed(0)
         self.network = OneModel(Namespace(batch_size=1))
         if weights:

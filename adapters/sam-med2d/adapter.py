@@ -37,7 +37,8 @@ class Model:
         from segment_anything import sam_model_registry
         from segment_anything.predictor_sammed import SammedPredictor
 
-        self.weights, self.device = weights, device
+        self.weights = weights
+        self.device = device
         self.small_images = small_images
         torch.manual_seed(0)
         settings = Namespace(image_size=SIDE_PX, sam_checkpoint=None, encoder_adapter=True)

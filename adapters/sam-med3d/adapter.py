@@ -36,7 +36,9 @@ class Model:
         sys.path.insert(0, str(repository))
         from segment_anything.build_sam3D import sam_model_registry3D
 
-        self.weights, self.voxel_mm, self.device = weights, voxel_mm, device
+        self.weights = weights
+        self.voxel_mm = voxel_mm
+        self.device = device
         torch.manual_seed(0)
         self.network = sam_model_registry3D["vit_b_ori"]().to(device).eval()
         if weights:
@@ -152,7 +154,8 @@ def resampled(voxels, shape, step):
 
 def overlap(start, shape):
     """Return where a volume and the cube overlap: the slices of the volume, and those of the cube."""
-    low, high = np.maximum(start, 0), np.minimum(start + SIDE, shape)
+    low = np.maximum(start, 0)
+    high = np.minimum(start + SIDE, shape)
     inside = tuple(slice(int(a), int(max(a, b))) for a, b in zip(low, high))
     of_cube = tuple(slice(int(a), int(max(a, b))) for a, b in zip(low - start, high - start))
     return inside, of_cube

@@ -39,7 +39,8 @@ class Model:
             def build_model(self, pretrained=False):
                 super().build_model(pretrained=False)
 
-        self.weights, self.device = weights, device
+        self.weights = weights
+        self.device = device
         torch.manual_seed(0)
         self.unet = Network(device=device)
         self.network = self.unet.model.eval()

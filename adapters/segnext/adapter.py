@@ -40,7 +40,9 @@ class Model:
         sys.path.insert(0, str(repository / "segnext"))
         from isegm.inference.predictor import BasePredictor
 
-        self.weights, self.threshold, self.device = weights, threshold, device
+        self.weights = weights
+        self.threshold = threshold
+        self.device = device
         self.network = self.build(weights, trust_pickle, side_px).to(device).eval()
         self.predictor = BasePredictor(self.network)
 
@@ -89,10 +91,8 @@ class Model:
 
     def predict(self, encoded, dialogues):
         """Return for each dialogue its mask, and probabilities for the next round."""
-        self.predictor.image_feats, self.predictor.orig_img_shape = (
-            encoded["features"],
-            encoded["shape"],
-        )
+        self.predictor.image_feats = encoded["features"]
+        self.predictor.orig_img_shape = encoded["shape"]
         self.network.orig_size = encoded["shape"][
             -2:
         ]  # which the network remembers of the last image encoded

@@ -39,7 +39,9 @@ class Model:
         from network.model import SegVol
         from segment_anything_volumetric import sam_model_registry
 
-        self.weights, self.zoom_in, self.device = weights, zoom_in, device
+        self.weights = weights
+        self.zoom_in = zoom_in
+        self.device = device
         torch.manual_seed(0)
         patch = (4, 16, 16)
         parts = sam_model_registry["vit"](args=Namespace(spatial_size=WINDOW, patch_size=patch))
@@ -112,7 +114,8 @@ class Model:
         shape = volume.shape[2:]
         scale = np.array(WINDOW) / np.array(shape)
         boxes = [prompt for prompt in dialogue.prompts if prompt.kind == "box"]
-        points, box = None, None
+        points = None
+        box = None
         if boxes:
             corners = np.concatenate([boxes[-1].start * scale, boxes[-1].stop * scale - 1]).round()
             box = torch.from_numpy(corners.clip(min=0)).float()[None].to(self.device)
@@ -172,14 +175,16 @@ def foreground_of(values):
     places = np.argwhere(padded > 0)
     if not len(places):
         return padded, -before
-    low, high = places.min(axis=0), places.max(axis=0) + 1
+    low = places.min(axis=0)
+    high = places.max(axis=0) + 1
     cropped = padded[tuple(slice(a, b) for a, b in zip(low, high))]
     return np.ascontiguousarray(cropped), low - before
 
 
 def placed(encoded, dialogue):
     """Return a dialogue with its prompts in coordinates of the cropped volume."""
-    shape, order = np.array(encoded["shape"]), list(encoded["order"])
+    shape = np.array(encoded["shape"])
+    order = list(encoded["order"])
     limit = np.array(encoded["volume"].shape[2:])
 
     def moved(position, last):
@@ -192,7 +197,8 @@ def placed(encoded, dialogue):
     for prompt in dialogue.prompts:
         if prompt.kind == "box":
             corners = np.stack([moved(prompt.start, 0), moved(prompt.stop, 0)])
-            start, stop = corners.min(axis=0), corners.max(axis=0)
+            start = corners.min(axis=0)
+            stop = corners.max(axis=0)
             start = start.clip(0, limit - 1)
             boxes.append(Namespace(kind="box", start=start, stop=stop.clip(start + 1, limit)))
     clicks = [

@@ -42,7 +42,9 @@ class Model:
         from isegm.inference.predictors import get_predictor
         from isegm.model.modeling.pos_embed import interpolate_pos_embed_inference
 
-        self.weights, self.threshold, self.device = weights, threshold, device
+        self.weights = weights
+        self.threshold = threshold
+        self.device = device
         self.network = self.build(weights, trust_pickle).to(device).eval()
         interpolate_pos_embed_inference(self.network.backbone, (zoom_px, zoom_px), device)
         self.predictor = get_predictor(

@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from segarena_worker import serve
 
-MEAN, SPREAD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
+MEAN = [0.485, 0.456, 0.406]
+SPREAD = [0.229, 0.224, 0.225]
 SETTINGS = {
     "top_k": 30,
     "mem_every": 10,
@@ -56,9 +57,11 @@ class Model:
         from model.network import XMem
 
         torch.manual_seed(0)
-        self.device, self.weights = device, [path for path in (weights, scribbles) if path]
+        self.device = device
+        self.weights = [path for path in (weights, scribbles) if path]
         self.settings = dict(SETTINGS)
-        self.network, self.drawing = XMem(self.settings), deeplabv3plus_resnet50()
+        self.network = XMem(self.settings)
+        self.drawing = deeplabv3plus_resnet50()
         if weights:
             self.network.load_weights(
                 torch.load(weights, map_location="cpu", weights_only=True), True
@@ -88,9 +91,11 @@ class Model:
         shape = (len(frames), *frames.shape[-2:])
         labels = dialogue.previous_mask(shape).astype(np.uint8)
         drawn_in = [int(prompts[0].points[0][0]) for prompts in dialogue.rounds]
-        frame, before = drawn_in[-1], set(drawn_in[:-1]) - {drawn_in[-1]}
+        frame = drawn_in[-1]
+        before = set(drawn_in[:-1]) - {drawn_in[-1]}
         mask = self.mask_of(frames[frame], labels[frame], dialogue.rounds[-1], objects)
-        forward, backward = range(frame, len(frames)), range(frame, -1, -1)
+        forward = range(frame, len(frames))
+        backward = range(frame, -1, -1)
         for way in (forward, backward):
             stop = next((place for place, number in enumerate(way) if number in before), len(way))
             self.propagate(frames, mask, way[:stop], labels)

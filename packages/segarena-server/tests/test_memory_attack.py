@@ -178,7 +178,7 @@ def test_a_participant_is_told_before_the_run_begins(attacked):
         "first": [],
         "honest": [],
         "second": [
-            "this run will not be ranked: it will be a repeat: "
+            "this run will not be ranked, because it will be a repeat: "
             "your team has received prompts about 4 of 4 samples before"
         ],
     }

@@ -88,7 +88,7 @@ WHO = {
     ("POST", f"{TASK}/comments"): SEES_TASK,
     ("POST", f"{TASK}/comments/{{comment_id:int}}/done"): SEES_TASK,
     ("GET", f"{TASK}/picture"): SEES_TASK,
-    # Only of pictures of 16 bits:
+    # Only of 16-bit pictures:
     ("GET", f"{TASK}/values"): NOBODY_HERE,
     ("GET", f"{TASK}/preview"): SEES_TASK,
     ("GET", f"{TASK}/thumbnail"): SEES_TASK,

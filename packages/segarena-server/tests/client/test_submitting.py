@@ -138,7 +138,7 @@ def test_a_repeat_is_announced_before_it_is_sent(do, monkeypatch, tmp_path):
     monkeypatch.setattr(Server, "next_run", lambda *_: next_run)
 
     def send(*_):
-        assert notices == ["this run will not be ranked: it will be a repeat of something"]
+        assert notices == ["this run will not be ranked, because it will be a repeat of something"]
         raise RemoteError("sent")
 
     monkeypatch.setattr(Server, "send", send)

@@ -1,4 +1,4 @@
-"""Pictures of 16 bits keep their values and their bytes; hostile ones are rejected in one line."""
+"""16-bit pictures keep their values and their bytes; hostile ones are rejected in one line."""
 
 import sys
 from importlib.util import find_spec

@@ -136,5 +136,5 @@ def test_pictures_of_16_bits_are_exported_unchanged_and_told(site, tmp_path):
     out = tmp_path / "out"
     export_project(site, project, out, EXPORT)
     assert (out / "images" / "deep.tif").read_bytes() == content
-    told = "images/deep.tif is the unchanged file of a picture of 16 bits"
+    told = "images/deep.tif is the unchanged file of a 16-bit picture"
     assert told in (out / "README.txt").read_text()

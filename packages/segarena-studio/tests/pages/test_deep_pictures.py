@@ -1,4 +1,4 @@
-"""Pictures of 16 bits in the editor: values with a window, for those who may see the task."""
+"""16-bit pictures in the editor: values with a window, for those who may see the task."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Small pictures of 16 bits: TIFF by hand and DICOM."""
+"""Small 16-bit pictures: TIFF by hand and DICOM."""
 
 import io
 import struct

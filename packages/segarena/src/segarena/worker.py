@@ -86,7 +86,7 @@ class ProtocolError(Exception):
 
 
 class Refused(Exception):
-    """A request fails, but the connection continues; `kind` is the reason for the other side."""
+    """A request fails, but the connection continues; `kind` is the reason that the other side receives."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)

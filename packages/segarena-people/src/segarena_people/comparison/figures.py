@@ -43,7 +43,7 @@ _INNER = (0.005, 0.995)
 
 
 def separation_figure(every: Sequence[ScopeResult], definition: str) -> Figure | None:
-    """Draw the AUC of each user above the range of AUCs between people.
+    """Draw the AUC of each user, a row each, and the range of AUCs between people as a band behind the rows.
 
     Args:
         every: scopes; each scope with a compared user gets a chart.

@@ -149,7 +149,7 @@ def _size_class(
 
 
 def _normal_scores(offsets: NDArray[np.float64], sides: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return normal scores of the offsets from their ranks within the size class, (n, 4)."""
+    """Convert the offsets to normal scores, (n, 4), by their ranks within each size class."""
     # Imported here because importing scipy.stats takes longer than most commands run.
     from scipy.special import ndtri
     from scipy.stats import rankdata

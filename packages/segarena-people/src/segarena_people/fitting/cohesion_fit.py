@@ -35,7 +35,7 @@ def fit_cohesion(
     model: StrokeModel,
     rng: np.random.Generator,
 ) -> float:
-    """Return the maximum likelihood cohesion of people's drawings among random candidates; 0 without pairs.
+    """Return the cohesion between adjacent slices under which people's drawings are most likely; 0 without pairs.
 
     At this value, candidates sampled with the cohesion have on average the same distance to the
     drawing on the previous slice as people's drawings have; bisection finds the value.

@@ -94,7 +94,7 @@ def withdraw_announcement(
     number: int,
     now: float,
 ) -> Announcement | None:
-    """Withdraw an announcement and its unsent e-mails; return None if it does not exist."""
+    """Withdraw an announcement and its unsent e-mails; return None if there is none to withdraw."""
     found = session.get(Announcement, number)
     if found is None or found.challenge_id != challenge.id or found.withdrawn_at is not None:
         return None

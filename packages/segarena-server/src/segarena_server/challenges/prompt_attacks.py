@@ -133,7 +133,7 @@ def bisect_turned(
     extent: Extent,
     answered: int,
 ) -> Labels:
-    """Grow and shrink the opposite halves to `bisect`, for a second account."""
+    """Grow the half that `bisect` shrinks and shrink the half that it grows, for a second account."""
     return _bisected(labels, extent, answered, is_turned=True)
 
 

@@ -30,7 +30,7 @@ def enqueue_job(
     Args:
         session: a session for writing.
         kind: name of its kind.
-        about: object of the job, such as a run id; a kind has one job per object.
+        about: what the job works on, such as a run id; a kind has at most one job for each.
         now: seconds since 1970.
         told: input of the job, in the kind's own format.
     """

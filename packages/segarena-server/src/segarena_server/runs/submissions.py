@@ -177,7 +177,7 @@ def own_submission(
     *,
     organises: Callable[[int], bool] = run_repository.no_challenge,
 ) -> Submission:
-    """Return a submission of a person, or to a challenge that the person manages.
+    """Return a submission that the person made, or one to a challenge that the person manages.
 
     Raises:
         Refusal: the submission does not exist, or belongs to somebody else.

@@ -1,6 +1,6 @@
-"""Pictures of 16 bits per pixel (PNG, TIFF, DICOM): stored unchanged, and displayed with window and level.
+"""16-bit pictures per pixel (PNG, TIFF, DICOM): stored unchanged, and displayed with window and level.
 
-Everything that needs a picture of 8 bits (browsers, thumbnails, segmenters) gets the picture in its
+Everything that needs an 8-bit picture (browsers, thumbnails, segmenters) gets the picture in its
 first window: the window of the DICOM header, or the 0.5 and 99.5 percentiles.
 """
 
@@ -20,7 +20,7 @@ from segarena.work.lru_cache import LruCache
 from segarena_studio.annotation.dicom_pictures import MAGIC, MAGIC_AT, read_dicom_picture
 
 DEEP = "; depth=16"
-"""End of the media type of a picture of 16 bits in the database."""
+"""End of the media type of a 16-bit picture in the database."""
 DICOM = "application/dicom"
 _CACHE_BYTES = 64 * 2**20
 
@@ -56,7 +56,7 @@ class DeepPicture:
 
 
 def is_deep(kind: str) -> bool:
-    """Return whether a media type in the database is that of a picture of 16 bits."""
+    """Return whether a media type in the database is that of a 16-bit picture."""
     return kind.endswith(DEEP)
 
 
@@ -66,7 +66,7 @@ def is_dicom(content: bytes) -> bool:
 
 
 def read_deep_picture(name: str, content: bytes) -> DeepPicture | None:
-    """Return a picture of 16 bits from the content of its file; None if it has 8 bits per channel.
+    """Return a 16-bit picture from the content of its file; None if it has 8 bits per channel.
 
     Raises:
         InvalidInput: the file is damaged or too large, or a DICOM file of an unsupported kind.
@@ -86,7 +86,7 @@ def read_deep_picture(name: str, content: bytes) -> DeepPicture | None:
 
 
 def read_display_pixels(path: Path) -> NDArray[np.uint8]:
-    """Return a stored picture as uint8 (H, W, 3), upright; one of 16 bits in its first window."""
+    """Return a stored picture as uint8 (H, W, 3), upright; a 16-bit one in its first window."""
     content = path.read_bytes()
     deep = read_deep_picture(path.name, content)
     if deep is not None:
@@ -95,7 +95,7 @@ def read_display_pixels(path: Path) -> NDArray[np.uint8]:
 
 
 def display_png(path: Path, sha256: str) -> bytes:
-    """Return a picture of 16 bits as PNG in its first window; `sha256` is the hash of its content."""
+    """Return a 16-bit picture as PNG in its first window; `sha256` is the hash of its content."""
     with _lock:
         known = _cache.get(sha256)
     if known is not None:

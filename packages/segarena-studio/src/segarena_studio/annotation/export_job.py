@@ -80,7 +80,7 @@ class ArchiveWriter:
 
 
 class ExportProject(JobKind):
-    """Job kind of exports; a job's `about` contains the numbers of the project and of the person."""
+    """Exports a project; `about` of each job contains the ids of the project and of the person."""
 
     name = "export project"
     is_long = True

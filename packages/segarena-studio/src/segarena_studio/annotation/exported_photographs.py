@@ -39,7 +39,7 @@ class ExportedPhotograph:
         sha256: hash of the stored file.
         is_turned: whether EXIF rotates the stored file, so that the export writes upright pixels
             instead.
-        is_deep: whether the file is a picture of 16 bits, which is exported unchanged.
+        is_deep: whether the file is a 16-bit picture, which is exported unchanged.
     """
 
     picture: str

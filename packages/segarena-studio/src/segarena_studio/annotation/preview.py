@@ -34,7 +34,7 @@ def preview_jpeg(
     Args:
         path: the stored picture, which was validated when it was added.
         sha256: hash of its content, for the cache.
-        kind: its media type in the database; "" for a picture of 8 bits.
+        kind: its media type in the database; "" for an 8-bit picture.
     """
     with _lock:
         known = _cache.get(sha256)

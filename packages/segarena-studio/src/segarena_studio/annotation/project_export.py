@@ -208,7 +208,7 @@ def _readme(
     for photograph in photographs:
         if photograph.is_deep:
             lines.append(
-                f"images/{photograph.name} is the unchanged file of a picture of 16 bits; coordinates are those of "
+                f"images/{photograph.name} is the unchanged file of a 16-bit picture; coordinates are those of "
                 "its stored pixels (of the first page, if it has several)."
             )
         if photograph.name != photograph.picture:

@@ -209,7 +209,7 @@ class _ProcessQueue:
             self._process.end()
 
     def _next(self) -> PendingRequest | EncodeRequest | None:
-        """Return the next unit, None at shutdown; stop the process after it was idle for a while."""
+        """Wait for the next unit, and return None at shutdown; stop the process when it has been idle for a while."""
         with self._came:
             while not self._is_over:
                 if self._asked:

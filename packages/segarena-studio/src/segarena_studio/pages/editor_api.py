@@ -389,7 +389,7 @@ def give_task_picture(request: Request, task_id: int) -> Response:
 @router.get("/studio/tasks/{task_id:int}/values")
 @require_role("participant")
 def give_values(request: Request, task_id: int) -> Response:
-    """Return the pixels of a picture of 16 bits, low byte first, with their meaning in a header."""
+    """Return the pixels of a 16-bit picture, low byte first; a header gives levels, modality and inversion."""
     site = site_of(request)
     with site.database.reading() as session:
         picture = find_task(session, task_id, visitor_of(request).person_id).picture

@@ -147,7 +147,7 @@ class _Request:
     is_dry: bool
 
     def measure(self) -> bool:
-        """Measure the table with the measurement function of its system."""
+        """Measure the values with the table's own function; return whether all were measured."""
         of_data = {
             name: dataset_requirements(self.table, name, self.places) for name in self.datasets
         }

@@ -157,7 +157,7 @@ def sessions(
     trial: bool = False,
     **options: Any,
 ) -> Iterator[SessionLike]:
-    """Yield the sessions of a challenge run one after the other, like `segarena.sessions`; see `evaluate`.
+    """Yield the sessions of a run in a challenge, one at a time, like `segarena.sessions`; see `evaluate`.
 
     With `trial`, the first session of a new run in a test phase is about a synthetic sample. The
     run starts at the server only after a valid answer to it.

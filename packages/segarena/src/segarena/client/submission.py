@@ -134,7 +134,9 @@ def send_submission(
             with suppress(RemoteError):
                 next_run = server.next_run(address)
                 if next_run.unranked:
-                    on_notice(f"this run will not be ranked: it will be {next_run.unranked}")
+                    on_notice(
+                        f"this run will not be ranked, because it will be {next_run.unranked}"
+                    )
         info = server.send(address, same_id, content, {**about, "run": run})
         if info.state in ("refused", "dead"):
             # Rejected before: the problem may have been fixed since, here or at the server.

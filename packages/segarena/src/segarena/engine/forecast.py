@@ -168,7 +168,7 @@ def forecast(
         failures = folder.records()["failure"].drop_nulls().to_list()
     if failures and not any(trial.rounds for trial in trials):
         raise SegarenaError(
-            f"none of {tries} tried samples could be used; the first: {failures[0]}"
+            f"none of {tries} tried samples could be used; the first failure: {failures[0]}"
         )
     counting_s = min(MAX_COUNTING_S, share * forecast_s - spent_s)
     return extrapolate(

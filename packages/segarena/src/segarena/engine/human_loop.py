@@ -157,7 +157,7 @@ class _HumanLoop:
             sample.invalidate(str(error))
 
     def _needs_seats(self) -> bool:
-        """Return whether the free seats may be too few for the people who are present."""
+        """Return whether to open another sample, because the people present may soon need more seats than are free."""
         people: set[str] = set()
         free = 0
         for sample in self._open:

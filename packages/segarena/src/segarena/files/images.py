@@ -38,7 +38,7 @@ _WHITE_IS_ZERO = 0
 
 
 class DeepGrey(NamedTuple):
-    """A greyscale image of 16 bits.
+    """A 16-bit greyscale image.
 
     Attributes:
         pixels: stored values, int32 (H, W), from -32,768 to 65,535.

@@ -177,8 +177,8 @@ class _Samples:
         count = min(sizes) if n is None else n
         if not FOLDS <= count <= min(sizes):
             raise InvalidInput(
-                f"n: expected at least {FOLDS} values of each sample and at most the sizes of the samples, "
-                f"{first_size} and {second_size}, got {count}"
+                f"n: expected at least {FOLDS} values of each sample and no more than the smaller sample has "
+                f"({first_size} and {second_size}), got {count}"
             )
         first = np.sort(rng.permutation(first_size)[:count])
         second = np.sort(rng.permutation(second_size)[:count])

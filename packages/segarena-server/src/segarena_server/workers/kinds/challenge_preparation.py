@@ -92,7 +92,7 @@ class BuildPoolTask:
 
 
 class PreviewChallenge(JobKind):
-    """Previews a draft of a challenge; the object of each job is a new random name."""
+    """Previews a draft of a challenge; `about` of each job is a new random name."""
 
     name = "look at challenge"
     is_long = True
@@ -119,7 +119,7 @@ class PreviewChallenge(JobKind):
 
 
 class MakeChallenge(JobKind):
-    """Creates a challenge; the object of each job is the slug."""
+    """Creates a challenge; `about` of each job is the challenge's slug."""
 
     name = "make challenge"
     is_long = True
@@ -155,7 +155,7 @@ class MakeChallenge(JobKind):
 
 
 class ChangeChallenge(JobKind):
-    """Changes the benchmark or the data of a challenge; the object of each job is the slug."""
+    """Changes the benchmark or the data of a challenge; `about` of each job is the challenge's slug."""
 
     name = "change challenge"
     is_long = True

@@ -77,7 +77,7 @@ class RehearsalTask:
 
 
 class RehearseChallenge(JobKind):
-    """Rehearses a challenge; the object of each job is the slug."""
+    """Rehearses a challenge; `about` of each job is the challenge's slug."""
 
     name = "rehearse"
     is_long = True

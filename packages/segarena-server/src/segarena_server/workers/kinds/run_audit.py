@@ -127,7 +127,7 @@ class AuditRunTask:
 
 
 class AuditRun(JobKind):
-    """Audits a finished run; the object of each job is the run id."""
+    """Audits a finished run; `about` of each job is the run id."""
 
     name = AUDIT_RUN
     is_long = True

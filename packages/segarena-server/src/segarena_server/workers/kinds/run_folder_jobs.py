@@ -66,7 +66,7 @@ class EndRunTask:
 
 
 class EndRun(JobKind):
-    """Ends a closing run; the object of each job is the run id."""
+    """Ends a closing run; `about` of each job is the run id."""
 
     name = END_RUN
 
@@ -145,7 +145,7 @@ class RemoveNameTask:
 
 
 class RemoveName(JobKind):
-    """Removes a segmenter name chosen by a deleted account from a run folder; the object of each job is the run id."""
+    """Removes a segmenter name chosen by a deleted account from a run folder; `about` of each job is the run id."""
 
     name = REMOVE_NAME
 

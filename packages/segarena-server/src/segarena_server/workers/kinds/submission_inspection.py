@@ -87,7 +87,7 @@ class InspectSubmissionTask:
 
 
 class InspectSubmission(JobKind):
-    """Inspects a submission; the object of each job is the submission id."""
+    """Inspects a submission; `about` of each job is the submission id."""
 
     name = INSPECT_SUBMISSION
     is_long = True

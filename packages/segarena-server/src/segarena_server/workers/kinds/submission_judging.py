@@ -164,7 +164,7 @@ class JudgeSampleTask:
 
 
 class JudgeSubmission(JobKind):
-    """Evaluates one sample of a submission; the object of each job is a run id, a space and the index of a sample."""
+    """Evaluates one sample of a submission; `about` of each job is a run id, a space and the index of a sample."""
 
     name = JUDGE_SAMPLE
     is_long = True

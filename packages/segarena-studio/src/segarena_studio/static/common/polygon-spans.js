@@ -45,8 +45,8 @@ export function fill(polygon, [width, height]) {
 }
 
 /**
- * Return the sides that cross the centre of a row, from the upper end to the lower one, so that
- * neighbours with a common side compute the same pixels on it.
+ * Return the sides that cross the centre of at least one row, each directed downwards, so that two
+ * polygons with a common side compute the same pixels along it.
  * @param {Polygon} polygon
  * @param {number} height
  */

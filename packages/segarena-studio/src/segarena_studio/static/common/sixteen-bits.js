@@ -1,4 +1,4 @@
-// Pixels of 16 bits, as the server sends them.
+// 16-bit pixels, as the server sends them.
 
 /**
  * Read little-endian 16-bit numbers on machines of either byte order.

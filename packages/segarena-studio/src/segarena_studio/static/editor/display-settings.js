@@ -18,7 +18,7 @@ const WIDTH_FACTOR = 1.15;
 
 export class DisplaySettings {
   /**
-   * @param {Levels | null} levels  null for a picture of 8 bits
+   * @param {Levels | null} levels  null for an 8-bit picture
    * @param {unknown} [stored]  settings of an earlier visit
    */
   constructor(levels, stored) {

@@ -6,7 +6,7 @@ import { keyOf, printed } from "../common/key-names.js";
 /** @typedef {import("./actions.js").Action} Action */
 /** @typedef {import("./own-keys.js").OwnKeys} OwnKeys */
 
-/** Key events of these alone are not yet a key. */
+/** These keys alone are not yet a shortcut. */
 const MODIFIERS = ["Shift", "Control", "Alt", "Meta", "AltGraph", "Dead", "Process"];
 
 export class KeysDialog {

@@ -52,7 +52,7 @@ class WorkerProcess(WorkerStream):
         stderr = self.process.stderr
         # The three pipes were requested above, but type checkers cannot know that.
         if stdin is None or stdout is None or stderr is None:
-            raise PluginInvalid("worker: no pipe to it")
+            raise PluginInvalid("worker: its input and output pipes could not be opened")
         self._pipes = (stdin, stdout)
         super().__init__(stdout.fileno(), stdin.fileno())
         for pipe in self._pipes:

@@ -82,7 +82,7 @@ def match_dataset(
         examples = candidates["image_stem"].unique(maintain_order=True).head(3)
         listed = ", ".join(map(repr, examples)) or "no rows"
         raise InvalidInput(
-            f"no row of the table refers to an image of {dataset.name}; its images are: {listed}"
+            f"no row of the table refers to an image of {dataset.name}; the first images in the table are: {listed}"
         )
     if len(names) > 1:
         raise InvalidInput(

@@ -330,7 +330,7 @@ def _show_scores(
 
 
 def _terminal_columns(table: pl.DataFrame) -> pl.DataFrame:
-    """Merge partition and level into one column, and drop the dataset column if there is only one."""
+    """Merge partition and level into one column, and drop the dataset column if all rows have the same dataset."""
     import polars as pl
 
     if "level" in table.columns:

@@ -55,7 +55,7 @@ _LINE_POINTS = 40
 
 @pictures("video")
 class VideoPictures:
-    """Frames of a video for each interaction with a stored prediction."""
+    """Shows a video's frames after each interaction whose prediction is stored."""
 
     def __init__(self, word: str) -> None:
         self.word = word

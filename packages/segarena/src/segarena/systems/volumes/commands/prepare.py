@@ -40,7 +40,7 @@ def prepare(
     password: Annotated[
         str | None,
         typer.Option(
-            help="Password of encrypted archives, which you get from the providers.",
+            help="Password for encrypted archives; you get it from the providers.",
             envvar="SEGARENA_ARCHIVE_PASSWORD",
         ),
     ] = None,

@@ -146,6 +146,21 @@ def _frame_and_mask_folders(folder: Path) -> DetectedDataset | None:
     return DetectedDataset(spec, "videos in frames/ with masks in masks/")
 
 
+def _davis_folders(folder: Path) -> DetectedDataset | None:
+    for resolution in ("480p", "Full-Resolution"):
+        if not all((folder / name / resolution).is_dir() for name in ("JPEGImages", "Annotations")):
+            continue
+        options = {"path": str(folder)}
+        # Own videos in this layout seldom have the lists that divide DAVIS into subsets.
+        if not (folder / "ImageSets" / "2017" / "val.txt").is_file():
+            options["subset"] = "all"
+        if resolution != "480p":
+            options["resolution"] = resolution
+        layout = f"videos in JPEGImages/{resolution}/ with masks in Annotations/{resolution}/"
+        return DetectedDataset(PluginSpec("davis", options), layout)
+    return None
+
+
 def _first_with_images(folder: Path, names: Sequence[str]) -> str:
     for name in names:
         if (folder / name).is_dir() and list_image_files(folder / name):
@@ -202,6 +217,7 @@ SUBFOLDER_DETECTORS: Sequence[Callable[[Path], DetectedDataset | None]] = (
     _image_and_mask_folders,
     _volume_folders,
     _frame_and_mask_folders,
+    _davis_folders,
 )
 """Functions that recognize a layout by its subfolders."""
 
@@ -218,6 +234,7 @@ KNOWN_LAYOUTS = (
     "images/ with masks/CLASS/ (one-shot)",
     "volumes in images/ with labels/ next to it",
     "frames/VIDEO/ with masks/VIDEO/",
+    "JPEGImages/480p/VIDEO/ with Annotations/480p/VIDEO/ (DAVIS)",
     "images with COCO instances (.json)",
     "with CVAT for images (.xml)",
     "with labelme's files (.json)",

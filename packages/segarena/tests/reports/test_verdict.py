@@ -223,7 +223,7 @@ def test_report_and_board_use_one_test_and_another_p_is_explained(uneven):
     by_target = p_value_text(lead.leads["b"].p_value)
     assert by_photograph != by_target
     assert f"({by_photograph})" in told
-    assert "This test gives each photograph equal weight, as on boards; with equal weight " in told
+    assert "The test gives each photograph equal weight, as on boards; with equal weight " in told
     assert f"for each target, as in the interval, {by_target}." in told
     # Each sentence has one thought.
     assert max(len(sentence.split()) for sentence in told.split(". ")) <= 32

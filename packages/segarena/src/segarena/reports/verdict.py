@@ -296,7 +296,7 @@ class _Verdict:
         if by_target == by_sample:
             return by_sample, ""
         explanation = (
-            f"This test gives each {self.words.sample} equal weight, as on boards; "
+            f"The test gives each {self.words.sample} equal weight, as on boards; "
             f"with equal weight for each {self.words.target}, as in the interval, {by_target}"
         )
         return by_sample, explanation

@@ -157,9 +157,10 @@ def partial_text(run: Run) -> str:
     """Return a warning about an unfinished run with its progress; empty for a finished run."""
     if run.is_complete:
         return ""
+    samples = count_text(len(run.samples), sample_word(run))
     return (
-        f"{run.label}: PARTIAL, {run.done} of {count_text(len(run.samples), 'sample')} done; all numbers cover only "
-        "these. Repeat the command of the run to continue it."
+        f"{run.label}: PARTIAL, {run.done} of {samples} done; all numbers cover only these. "
+        "Repeat the command of the run to continue it."
     )
 
 

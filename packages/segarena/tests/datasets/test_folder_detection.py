@@ -59,14 +59,15 @@ def test_videos_in_frames_and_masks(tmp_path):
     assert dataset_spec(str(tmp_path)).reference == "video-folder"
 
 
-@pytest.mark.parametrize(
-    ("lists", "options"), [("ImageSets/2017/val.txt", ""), ("README", ", subset='all'")]
-)
-def test_videos_in_the_layout_of_davis(tmp_path, lists, options):
+@pytest.mark.parametrize("has_scribbles", [False, True])
+def test_videos_in_folders_by_resolution(tmp_path, has_scribbles):
     photograph(tmp_path / "JPEGImages/480p/cat/00000.jpg")
     photograph(tmp_path / "Annotations/480p/cat/00000.png")
-    empty_file(tmp_path / lists)
-    assert str(detect_dataset(tmp_path).spec) == f"davis(path={str(tmp_path)!r}{options})"
+    options = f"path={str(tmp_path)!r}, frames='JPEGImages/480p', masks='Annotations/480p'"
+    if has_scribbles:
+        empty_file(tmp_path / "Scribbles/cat/001.json")
+        options += ", scribbles='Scribbles'"
+    assert str(detect_dataset(tmp_path).spec) == f"video-folder({options})"
 
 
 @pytest.mark.parametrize("level", ["photos/images", "."])

@@ -76,3 +76,13 @@ def test_a_free_task_is_taken_by_choice(people, tasks):
         address, data={**form, "key": people["Rita"].key}, follow_redirects=False
     )
     assert again.headers["location"] == f"/studio/projects/{project}"
+
+
+def test_the_page_of_a_free_task_offers_to_annotate_it(people, tasks):
+    lola = people["Lola"]
+    first, _, _, free = tasks
+    offered = (
+        f'<input type="hidden" name="task" value="{free}"><button class="main">Annotate</button>'
+    )
+    assert offered in lola.client.get(f"/studio/tasks/{free}/look").text
+    assert ">Annotate</button>" not in lola.client.get(f"/studio/tasks/{first}/look").text

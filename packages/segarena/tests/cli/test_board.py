@@ -1,5 +1,7 @@
 """`segarena board`."""
 
+import re
+
 import pytest
 
 import segarena as package
@@ -32,7 +34,7 @@ def test_a_board_of_a_folder_of_runs(segarena, runs, tmp_path):
         "AuC",
     )
     assert answer.exit_code == 0, answer.output
-    assert "board:  site/index.html, 2 runs" in answer.stdout
+    assert re.search(r"board:  site/index.html, 2 runs, \d+ photographs?\n", answer.stdout)
     page = (tmp_path / "site" / "index.html").read_text(encoding="utf-8")
     assert "<h1>Ours</h1>" in page
     assert "&lt;i&gt;first&lt;/i&gt;" in page

@@ -24,7 +24,7 @@ def photos(tmp_path):
 def test_the_demo_data_are_in_order(segarena):
     answer = segarena("data", "check-dataset", "demo")
     assert answer.exit_code == 0
-    assert "10 readable samples" in answer.stdout
+    assert "10 readable photographs" in answer.stdout
 
 
 def test_an_error_in_the_data_is_named_and_ends_with_1(segarena, photos):
@@ -91,4 +91,4 @@ def test_a_folder_of_an_unknown_layout_is_told_the_known_ones(refused, tmp_path)
 def test_a_dataset_comes_before_a_folder_of_its_name(segarena, photos):
     photos.rename(photos.parent / "demo")
     answer = segarena("data", "check-dataset", "demo")
-    assert "10 readable samples" in answer.stdout
+    assert "10 readable photographs" in answer.stdout

@@ -10,6 +10,7 @@ from segarena.engine.forecast import Forecast
 QUICK = ("plan", "clicks", "-s", "sample-disc", "-d", "sample-squares", "--rounds", "2")
 COST = Forecast(
     samples=1000,
+    sample_word="volume",
     targets=3000,
     timed=3,
     failures=0,
@@ -34,7 +35,7 @@ def test_a_plan_says_passes_predictions_time_memory_and_disk(segarena, tmp_path)
     answer = segarena(*QUICK, "--samples", "1", "-w", "2")
     assert answer.exit_code == 0, answer.output
     first, *lines = answer.stdout.splitlines()
-    assert first == "clicks · sample-disc, from 1 of 3 samples timed"
+    assert first == "clicks · sample-disc, from 1 of 3 photographs timed"
     assert [line.split("  ")[0] for line in lines[:7]] == [
         "targets", "encoder passes", "predictions", "time", "", "memory", "disk",
     ]  # fmt: skip
@@ -45,13 +46,13 @@ def test_a_plan_says_passes_predictions_time_memory_and_disk(segarena, tmp_path)
 
 def test_the_lines_of_a_forecast():
     assert forecast_rows(COST) == [
-        ("targets", "3,000 in 1,000 samples"),
+        ("targets", "3,000 in 1,000 volumes"),
         ("encoder passes", "1,000"),
         ("predictions", "30,000, at most 60,000"),
         ("time", "5.0 h with --workers 4, at most 9.0 h"),
         (
             "",
-            "60 min to 2.5 days if all targets were like those of the quickest or the slowest sample",
+            "60 min to 2.5 days if all targets were like those of the quickest or the slowest volume",
         ),
         ("", "including 20 s of startup before the first sample"),
         ("memory", "2 GB in a process, 8 GB in 4"),
@@ -87,9 +88,9 @@ def test_early_ends_and_failures_are_said(segarena, plugin):
     )
     assert early.exit_code == 0, early.output
     assert early.stdout.splitlines()[-1].startswith(
-        "Some dialogues of the timed samples ended early; if none does"
+        "Some dialogues of the timed photographs ended early; if none does"
     )
-    assert "failures in the tried samples: 1; a run would record them" in early.stderr
+    assert "failures in the tried photographs: 1; a run would record them" in early.stderr
 
 
 def test_the_file_of_options_of_a_run_serves_for_its_plan(segarena, tmp_path):
@@ -97,7 +98,7 @@ def test_the_file_of_options_of_a_run_serves_for_its_plan(segarena, tmp_path):
     (tmp_path / "run.toml").write_text(text, encoding="utf-8")
     answer = segarena("plan", "-c", "run.toml")
     assert answer.exit_code == 0, answer.output
-    assert "from 1 of 1 samples timed" in answer.stdout
+    assert "from 1 of 1 photograph timed" in answer.stdout
     assert {file.name for file in tmp_path.iterdir()} == {"run.toml"}
 
 

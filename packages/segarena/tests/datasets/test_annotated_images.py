@@ -215,7 +215,7 @@ def test_every_tool_gives_the_same_targets(root, kind):
     assert_scene(sample)
     assert [target.attributes["size"] for target in sample.targets] == ["large", "large"]
     (last,) = found.check()
-    assert "2 targets (2 large) in 1 readable samples" in last.message
+    assert "2 targets (2 large) in 1 readable photograph" in last.message
 
 
 def test_a_folder_is_recognized_by_its_files(root, kind):

@@ -164,7 +164,9 @@ def test_files_without_partner_can_be_skipped(root):
     assert "2 images or masks have no counterpart and are skipped" in odd.message
     assert "lonely.png" in odd.message
     assert "orphan.png" in odd.message
-    assert "1 targets (1 large) in 1 readable samples; image sides 6 to 8 pixels" in counts.message
+    assert (
+        "1 target (1 large) in 1 readable photograph; image sides 6 to 8 pixels" in counts.message
+    )
 
 
 def test_bad_options_are_refused_at_once(root):

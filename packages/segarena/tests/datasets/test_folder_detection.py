@@ -9,6 +9,7 @@ from PIL import Image
 from segarena.datasets.folder import Folder
 from segarena.datasets.folder_detection import dataset_spec, detect_dataset
 from segarena.errors import DatasetMissing
+from segarena.systems.volumes.datasets.nifti_folder import NiftiFolder
 
 
 def photograph(path: Path) -> None:
@@ -58,6 +59,17 @@ def test_videos_in_frames_and_masks(tmp_path):
     assert dataset_spec(str(tmp_path)).reference == "video-folder"
 
 
+@pytest.mark.parametrize("has_scribbles", [False, True])
+def test_videos_in_folders_by_resolution(tmp_path, has_scribbles):
+    photograph(tmp_path / "JPEGImages/480p/cat/00000.jpg")
+    photograph(tmp_path / "Annotations/480p/cat/00000.png")
+    options = f"path={str(tmp_path)!r}, frames='JPEGImages/480p', masks='Annotations/480p'"
+    if has_scribbles:
+        empty_file(tmp_path / "Scribbles/cat/001.json")
+        options += ", scribbles='Scribbles'"
+    assert str(detect_dataset(tmp_path).spec) == f"video-folder({options})"
+
+
 @pytest.mark.parametrize("level", ["photos/images", "."])
 @pytest.mark.parametrize("read", [detect_dataset, lambda path: Folder(path=str(path))])
 def test_a_folder_too_deep_or_too_high_gets_the_right_one_as_a_hint(tmp_path, level, read):
@@ -74,6 +86,14 @@ def test_scans_given_to_the_dataset_of_photographs_name_the_dataset_of_scans(tmp
     empty_file(tmp_path / "labels/case.nii.gz")
     with pytest.raises(DatasetMissing, match=r"volumes in images/ .*use -d \"nifti-folder"):
         Folder(path=str(tmp_path))
+
+
+@pytest.mark.parametrize("level", ["scans/images", "."])
+def test_scans_in_a_folder_too_deep_or_too_high_get_the_right_one_as_a_hint(tmp_path, level):
+    empty_file(tmp_path / "scans/images/case.nii.gz")
+    empty_file(tmp_path / "scans/labels/case.nii.gz")
+    with pytest.raises(DatasetMissing, match=r"scans has volumes in images/ .*use -d \"nifti-f"):
+        NiftiFolder(path=str(tmp_path / level))
 
 
 def test_other_folders_are_rejected_with_the_layouts(tmp_path):

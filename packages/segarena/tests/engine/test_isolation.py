@@ -10,7 +10,7 @@ from rich.console import Console
 
 import segarena
 import segarena.engine.evaluate as evaluation
-from segarena.errors import InvalidInput
+from segarena.errors import InvalidInput, PluginInvalid
 from segarena.plugin_spec import PluginSpec
 from segarena.registry import build
 from segarena.reports import terminal_table, write_report
@@ -248,3 +248,44 @@ def test_the_plug_in_is_not_imported_in_the_process_of_the_run(photos, tmp_path)
         isolate=True,
     )
     assert trace.read_text().split() == ["worker"]
+
+
+HANGING = """
+import time
+
+class Hang:
+    def __init__(self):
+        time.sleep(60)
+    def encode(self, sample): return sample
+    def predict(self, sample, dialogues): return []
+"""
+
+
+def test_a_constructor_that_hangs_in_isolation_is_ended_with_its_line(photos, tmp_path):
+    plugin = tmp_path / "hanging.py"
+    plugin.write_text(HANGING)
+    with pytest.raises(PluginInvalid) as caught:
+        segarena.evaluate(
+            "clicks",
+            segmenter=f"{plugin}:Hang",
+            dataset=f"folder(path={str(photos)!r})",
+            time_limit_s=0.05,
+            out=tmp_path / "run",
+            isolate=True,
+        )
+    assert str(caught.value) == (
+        f"the constructor of segmenter {plugin}:Hang took longer than the limit of 0.5 s; "
+        "raise --time-limit to allow it (hanging.py, line 6, in __init__)"
+    )
+
+
+def test_native_code_that_hangs_in_isolation_is_ended_and_named(monkeypatch):
+    """Native code never receives the alarm; here a program that ignores its input stands for it."""
+    monkeypatch.setattr(isolation, "_PROCESS_START_S", 0.2)
+    monkeypatch.setattr(isolation, "PROGRAM", "asyncio")
+    with pytest.raises(PluginInvalid) as caught:
+        isolation.IsolatedWorker("my_model.py:MyModel", (), 0.1)
+    assert "bwrap" not in str(caught.value)
+    assert str(caught.value).startswith(
+        "segmenter my_model.py:MyModel, isolated, did not start: it gave no answer in time"
+    )

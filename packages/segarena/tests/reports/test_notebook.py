@@ -33,7 +33,7 @@ def test_a_run_shows_its_summary(pair):
     html = plain._repr_html_()
     assert "<td" in html
     assert "0.250" in html
-    assert "small of plain, 6 of 6 samples" in repr(plain)
+    assert "small of plain, 6 of 6 photographs" in repr(plain)
 
 
 def test_runs_are_compared_target_by_target(pair):

@@ -150,7 +150,7 @@ def test_measures_that_do_not_agree_are_left_out_and_named(report, lab):
         (
             {"undone": ("photo-9",)},
             PHOTOGRAPHS,
-            "it is on 5 samples of Photographs; the table covers 4",
+            "it is on 5 photographs of Photographs; the table covers 4",
         ),
     ],
 )

@@ -212,7 +212,7 @@ def test_a_partial_run_says_so_on_top(make_run, make_ramps):
     html = report_html(
         page_of(read_runs([make_run(make_ramps(), undone=["photo-8", "photo-9"])], trust=True))
     )
-    banner = html.index("PARTIAL, 4 of 6 samples done")
+    banner = html.index("PARTIAL, 4 of 6 photographs done")
     assert banner < html.index("<h2>")
 
 
@@ -230,7 +230,7 @@ def test_a_run_that_has_not_begun_is_reported_as_such(make_run):
     words = Parsed(
         report_html(page_of(read_runs([make_run([], undone=["photo-0"])], trust=True)))
     ).words
-    assert "PARTIAL, 0 of 1 sample done" in words
+    assert "PARTIAL, 0 of 1 photograph done" in words
     assert "no dialogue was finished yet" in words
 
 

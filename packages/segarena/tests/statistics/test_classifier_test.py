@@ -10,6 +10,8 @@ from segarena.statistics import classifier_test
 from segarena.statistics.classifier_test import c2st
 from segarena.statistics.roc import area_under_roc
 
+pytest.importorskip("sklearn")
+
 RNG = np.random.default_rng
 
 

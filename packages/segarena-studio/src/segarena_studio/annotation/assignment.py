@@ -16,7 +16,7 @@ from sqlalchemy.orm import Session, aliased
 
 from segarena_server import http_errors
 from segarena_server.db.orm_models import Person
-from segarena_studio.annotation.access import OPEN_STATES
+from segarena_studio.annotation.access import OPEN_STATES, TaskAccess
 from segarena_studio.orm_models import LogSegment, Member, Picture, Project, Task
 
 _MOST_TAKEABLE = 200
@@ -86,6 +86,19 @@ def take_task(
         task.person_id = person_id
         session.flush()
     return task
+
+
+def is_takeable(
+    session: Session,
+    found: TaskAccess,
+    person_id: int,
+) -> bool:
+    """Return whether a person may choose this free task, see `list_takeable_tasks`."""
+    if found.task.person_id is not None:
+        return False
+    return any(
+        task.id == found.task.id for task in list_takeable_tasks(session, found.project, person_id)
+    )
 
 
 def list_takeable_tasks(

@@ -18,7 +18,7 @@ from segarena_server.db.orm_models import Person
 from segarena_server.http.request_body import Form
 from segarena_studio.annotation.access import OPEN_STATES, TaskAccess, find_task, has_role
 from segarena_studio.annotation.agreement import compare_pending
-from segarena_studio.annotation.assignment import is_assignable
+from segarena_studio.annotation.assignment import is_assignable, is_takeable
 from segarena_studio.annotation.check_cache import SceneAnalysis, check_cache_of
 from segarena_studio.annotation.drafts import read_revision
 from segarena_studio.annotation.progress import find_next_review
@@ -107,6 +107,7 @@ def review_page(
     with site.database.reading() as session:
         found = find_task(session, task_id, visitor.person_id)
         values = _task_values(session, found)
+        values["is_takeable"] = is_takeable(session, found, visitor.person_id or 0)
     document = values.pop("document")
     analysis: SceneAnalysis | None = None
     if document:

@@ -12,14 +12,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import cast
 
+from segarena.datasets.folder_detection import detect_dataset
 from segarena.engine.blob_folder import BlobFolder
 from segarena.engine.store import RunFolder
 from segarena.errors import InvalidInput, RunConflict, SegarenaError
 from segarena.files.hashes import sha256
 from segarena.files.images import list_image_files
-from segarena.plugin_spec import PluginSpec
 from segarena.records.trust import restrict_plugins
-from segarena.registry import build, plugins_by_name
+from segarena.registry import build
 from segarena.reports.display_names import dataset_names, distinct_names
 from segarena.reports.gallery import open_configured_dataset
 from segarena.reports.pages import users_in_words
@@ -205,23 +205,13 @@ def _dataset_named(text: str) -> tuple[str, Dataset]:
 
 
 def _dataset_in(path: Path) -> Dataset:
-    """Return the first dataset that can read the layout of a folder, else its pictures without targets."""
-    problems: list[str] = []
-    for name in ("folder", "nifti-folder", "video-folder"):
-        if name not in plugins_by_name("dataset"):
-            continue
-        try:
-            found: Dataset = build("dataset", PluginSpec(name, {"path": str(path)}))
-        except SegarenaError as error:
-            problems.append(f"{name}: {error}")
-            continue
-        if len(found.sample_ids):
-            return found
-    if list_image_files(path):
-        return cast("Dataset", UnlabelledFolder(path))
-    raise InvalidInput(
-        f"{path}: expected a run, or pictures, or a layout that a dataset reads; {'; '.join(problems)}"
-    )
+    """Return the dataset that can read the layout of a folder, else its pictures without targets."""
+    try:
+        return build("dataset", detect_dataset(path).spec)
+    except SegarenaError as error:
+        if list_image_files(path):
+            return cast("Dataset", UnlabelledFolder(path))
+        raise InvalidInput(f"{path}: expected a run, or pictures, or a dataset; {error}") from error
 
 
 def _by_data(runs: Sequence[RunFolder]) -> list[tuple[str, list[RunFolder]]]:

@@ -11,6 +11,7 @@ from segarena.cli.report import runs_below
 from segarena.reports.boards import Entry, board_of, extract_of, write_site
 from segarena.reports.boards.run_attribution import attribution_of, read_attributions
 from segarena.reports.given_labels import labels_of_runs
+from segarena.reports.wording import count_text
 from segarena.terminal.exit_codes import one_line_errors
 
 
@@ -103,5 +104,6 @@ def board(
         )
         for line in files.notes:
             typer.secho(line, fg="yellow", err=True)
-        count = len(leaderboard.entries)
-        typer.echo(f"board:  {files.index}, {count} runs, {files.pages} samples")
+        count = count_text(len(leaderboard.entries), "run")
+        pages = count_text(files.pages, leaderboard.entries[0].extract.words[2])
+        typer.echo(f"board:  {files.index}, {count}, {pages}")

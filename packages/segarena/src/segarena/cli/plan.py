@@ -9,6 +9,7 @@ from rich.console import Console
 
 from segarena.cli.run_options import BenchmarkOptionsCommand, with_run_options
 from segarena.engine.forecast import Forecast, forecast
+from segarena.reports.wording import count_text
 from segarena.terminal.progress import duration_text
 
 COMMAND_CLASS = BenchmarkOptionsCommand
@@ -32,27 +33,31 @@ def plan(
     with Console(stderr=True).status("starting") as status:
         cost = forecast(
             timed=samples,
-            on_sample=lambda done, tried: status.update(f"timing samples: {done} of {tried} done"),
+            on_sample=lambda done, tried: status.update(f"timing: {done} of {tried} done"),
             **options,
         )
     _show(cost, options)
 
 
 def _show(cost: Forecast, options: dict[str, Any]) -> None:
+    samples = count_text(cost.samples, cost.sample_word)
     typer.echo(
-        f"{options['benchmark']} · {options['segmenter']}, from {cost.timed} of {cost.samples} samples timed"
+        f"{options['benchmark']} · {options['segmenter']}, from {cost.timed} of {samples} timed"
     )
     for name, text in forecast_rows(cost):
         typer.echo(f"{name:<16}{text}")
     if cost.predictions < cost.predictions_at_most:
         typer.echo(
-            'Some dialogues of the timed samples ended early; if none does, the "at most" values apply.'
+            f"Some dialogues of the timed {cost.sample_word}s ended early; if none does, "
+            'the "at most" values apply.'
         )
     else:
-        typer.echo("No dialogue of the timed samples ended early, so this is an upper estimate.")
+        typer.echo(
+            f"No dialogue of the timed {cost.sample_word}s ended early, so this is an upper estimate."
+        )
     if cost.failures:
         typer.secho(
-            f"failures in the tried samples: {cost.failures}; a run would record them",
+            f"failures in the tried {cost.sample_word}s: {cost.failures}; a run would record them",
             fg="yellow",
             err=True,
         )
@@ -64,6 +69,7 @@ def forecast_rows(cost: Forecast) -> list[tuple[str, str]]:
         duration_text(3600 * hours)
         for hours in (cost.hours_low, cost.hours, cost.hours_high, cost.hours_at_most)
     )
+    sample_word = cost.sample_word if cost.samples == 1 else f"{cost.sample_word}s"
     processes = max(1, cost.workers)
     memory = f"{bytes_text(cost.process_bytes)} in a process"
     if processes > 1:
@@ -72,7 +78,7 @@ def forecast_rows(cost: Forecast) -> list[tuple[str, str]]:
     if cost.encodes_with_prompts:
         encoder_passes += ", one per answer"
     lines = [
-        ("targets", f"{cost.targets:,} in {cost.samples:,} samples"),
+        ("targets", f"{cost.targets:,} in {cost.samples:,} {sample_word}"),
         ("encoder passes", encoder_passes),
         ("predictions", f"{cost.predictions:,}, at most {cost.predictions_at_most:,}"),
         ("time", f"{middle} with --workers {cost.workers}, at most {most}"),
@@ -86,9 +92,7 @@ def forecast_rows(cost: Forecast) -> list[tuple[str, str]]:
     if cost.gpu_hours is not None:
         lines.insert(5, ("GPU", f"{cost.gpu_hours:.3g} GPU hours on {cost.device}"))
     if cost.timed > 1:
-        range_text = (
-            f"{low} to {high} if all targets were like those of the quickest or the slowest sample"
-        )
+        range_text = f"{low} to {high} if all targets were like those of the quickest or the slowest {cost.sample_word}"
         lines.insert(4, ("", range_text))
     return lines
 

@@ -109,9 +109,8 @@ def _report(
     for assumption in found.assumptions:
         console.print(f"note: {assumption}", highlight=False, soft_wrap=True)
     if found.empty:
-        console.print(
-            f"{found.empty} masks are empty: the segmenter found nothing similar to the example"
-        )
+        empty = "1 mask is" if found.empty == 1 else f"{found.empty} masks are"
+        console.print(f"{empty} empty: the segmenter found nothing similar to the example")
     for name, reason in list(found.failed.items())[:_SHOWN]:
         console.print(f"[red]failed:[/red] {name}: {' '.join(reason.split())}", highlight=False)
     if len(found.failed) > _SHOWN:

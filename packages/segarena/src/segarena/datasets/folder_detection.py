@@ -146,6 +146,21 @@ def _frame_and_mask_folders(folder: Path) -> DetectedDataset | None:
     return DetectedDataset(spec, "videos in frames/ with masks in masks/")
 
 
+def _folders_by_resolution(folder: Path) -> DetectedDataset | None:
+    """Detect frames in JPEGImages/480p/VIDEO/ with masks in Annotations/480p/VIDEO/."""
+    for resolution in ("480p", "Full-Resolution"):
+        frames = f"JPEGImages/{resolution}"
+        masks = f"Annotations/{resolution}"
+        if not (folder / frames).is_dir() or not (folder / masks).is_dir():
+            continue
+        options = {"path": str(folder), "frames": frames, "masks": masks}
+        if (folder / "Scribbles").is_dir():
+            options["scribbles"] = "Scribbles"
+        layout = f"videos in {frames}/ with masks in {masks}/"
+        return DetectedDataset(PluginSpec("video-folder", options), layout)
+    return None
+
+
 def _first_with_images(folder: Path, names: Sequence[str]) -> str:
     for name in names:
         if (folder / name).is_dir() and list_image_files(folder / name):
@@ -202,6 +217,7 @@ SUBFOLDER_DETECTORS: Sequence[Callable[[Path], DetectedDataset | None]] = (
     _image_and_mask_folders,
     _volume_folders,
     _frame_and_mask_folders,
+    _folders_by_resolution,
 )
 """Functions that recognize a layout by its subfolders."""
 
@@ -218,6 +234,7 @@ KNOWN_LAYOUTS = (
     "images/ with masks/CLASS/ (one-shot)",
     "volumes in images/ with labels/ next to it",
     "frames/VIDEO/ with masks/VIDEO/",
+    "JPEGImages/480p/VIDEO/ with Annotations/480p/VIDEO/",
     "images with COCO instances (.json)",
     "with CVAT for images (.xml)",
     "with labelme's files (.json)",

@@ -15,16 +15,25 @@ from segarena.datasets.duplicates import DuplicateSearch
 from segarena.errors import DatasetMissing, InvalidInput, SampleInvalid
 from segarena.files import hashes
 from segarena.roles import Finding
-from segarena.samples import ImageSample, Sample, VideoSample, VolumeSample, check_sample
+from segarena.samples import (
+    ImageSample,
+    Sample,
+    VideoSample,
+    VolumeSample,
+    check_sample,
+    word_of_kind,
+)
 
 Files: TypeAlias = tuple[Path, ...]
 AnySample = TypeVar("AnySample", ImageSample, VolumeSample, VideoSample)
 
 
 class CheckTally:
-    """Counts of a dataset check."""
+    """Counts of a dataset check, with the words for a sample ("photograph") and a target."""
 
-    def __init__(self) -> None:
+    def __init__(self, sample_word: str, target_word: str) -> None:
+        self.sample_word = sample_word
+        self.target_word = target_word
         self.samples = 0
         self.targets = 0
         self.sizes: Counter[str] = Counter()
@@ -51,9 +60,13 @@ class CheckTally:
         else:
             sides = "unknown"
         which = f" ({sizes})" if sizes else ""
-        return (
-            f"{self.targets} targets{which} in {self.samples} readable samples; image sides {sides}"
-        )
+        targets = f"{self.targets} {self.target_word}"
+        if self.targets != 1:
+            targets += "s"
+        samples = f"{self.samples} readable {self.sample_word}"
+        if self.samples != 1:
+            samples += "s"
+        return f"{targets}{which} in {samples}; image sides {sides}"
 
 
 class ListedDataset(ABC, Generic[AnySample]):
@@ -66,6 +79,9 @@ class ListedDataset(ABC, Generic[AnySample]):
     """
 
     sample_kind: ClassVar[str] = "image"
+
+    target_word: ClassVar[str] = "target"
+    """Word for a target in the counts of `check`."""
     # Published sets contain known duplicates, and pairs share their images on purpose.
     reports_duplicates: ClassVar[bool] = False
     """Whether `check` reports equal samples and equal masks."""
@@ -147,7 +163,7 @@ class ListedDataset(ABC, Generic[AnySample]):
         findings = list(self._oddities())
         for assumption in self.assumptions(self.sample_ids):
             findings.append(Finding(is_error=False, message=assumption))
-        tally = CheckTally()
+        tally = CheckTally(word_of_kind(self.sample_kind), self.target_word)
         duplicates = DuplicateSearch()
         for sample_id in self._files:
             try:

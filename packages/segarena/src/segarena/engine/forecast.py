@@ -35,6 +35,7 @@ from segarena.errors import InvalidInput, SegarenaError
 from segarena.html_table import table_html
 from segarena.plugin_spec import Plugin
 from segarena.roles import Benchmark, Segmenter
+from segarena.samples import word_of_kind
 from segarena.work.cluster.executor import Ray
 from segarena.work.executors import make_executor
 from segarena.work.jobs import Executor, Workers
@@ -50,6 +51,7 @@ class Forecast:
 
     Attributes:
         samples: number of samples of the run.
+        sample_word: the benchmark's word for a sample, such as "photograph" or "volume".
         targets: number of targets of the run; estimated if counting all would take long.
         timed: number of timed samples.
         failures: number of failed dialogues about the timed samples.
@@ -72,6 +74,7 @@ class Forecast:
     """
 
     samples: int
+    sample_word: str = "sample"
     targets: int
     timed: int
     failures: int
@@ -174,6 +177,7 @@ def forecast(
     return extrapolate(
         trials,
         samples=samples,
+        sample_word=word_of_kind(plan.benchmark.sample_kind),
         targets=count_targets(cast.dataset, folder.samples, within_s=counting_s),
         failures=len(failures),
         workers=executor.workers,
@@ -190,6 +194,7 @@ def extrapolate(
     trials: Sequence[TimedSample],
     *,
     samples: int,
+    sample_word: str = "sample",
     targets: float,
     failures: int = 0,
     workers: int,
@@ -205,6 +210,7 @@ def extrapolate(
     Args:
         trials: the timed samples, at least one.
         samples: number of samples of the run.
+        sample_word: word for a sample.
         targets: mean number of targets of a sample.
         failures: number of failed dialogues of the trial.
         workers: number of processes of the run.
@@ -234,6 +240,7 @@ def extrapolate(
         encodes = total((trial.encodes for trial in trials), factor=1.0)
     return Forecast(
         samples=samples,
+        sample_word=sample_word,
         targets=round(targets * samples),
         timed=len(trials),
         failures=failures,

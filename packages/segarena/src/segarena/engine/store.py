@@ -65,6 +65,7 @@ from segarena.records.pieces import PIECES_LEDGER, Pieces, missing_file_text
 from segarena.records.report_manifest import REPORT_FOLDER, remove_report
 from segarena.records.trust import rebuild_plugin
 from segarena.registry import find
+from segarena.samples import word_of_kind
 from segarena.work.ledger import Ledger, open_exclusive
 from segarena.work.sharing.claims import CLAIMS
 from segarena.work.sharing.locks import is_claim_file, refuse_sharers, remove_claims
@@ -578,7 +579,7 @@ class RunFolder:
         called = f" ({name})" if name else ""
         about = [
             f"{config.benchmark.name} of {segmenter.spec}{called}",
-            f"{done} of {len(self.samples)} samples",
+            f"{done} of {len(self.samples)} {word_of_kind(config.benchmark.sample_kind)}s",
         ]
         if config.tags:
             about.append(f"tags {', '.join(config.tags)}")

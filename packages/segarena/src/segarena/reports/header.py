@@ -162,7 +162,7 @@ def _counts_text(run: Run, counts: RunCounts) -> str:
     if run.encodes_with_prompts:
         encodes += ", one per answer"
     parts = [
-        count_text(counts.samples, "sample"),
+        count_text(counts.samples, sample_word(run)),
         count_text(counts.targets, "target"),
         count_text(counts.rounds, "round"),
         encodes,

@@ -137,7 +137,7 @@ class Page:
 
     @cached_property
     def verdict(self) -> Sequence[str]:
-        """The result in one sentence for each dataset."""
+        """The result in a few short sentences for each dataset."""
         if self.decides is None:
             return []
         words = UnitWords(self.word, self.target_word, self.sample_word, self.users_in_words)

@@ -16,7 +16,7 @@ from segarena.reports.measure_lookup import look_up_measure, page_tables
 from segarena.reports.pages import Page
 from segarena.reports.recorded_run import Run
 from segarena.reports.sheets import Sheet
-from segarena.reports.wording import count_text
+from segarena.reports.wording import count_text, sample_word
 
 FROM_RUN = "run here"
 FROM_PAPER = "published, not run here"
@@ -68,7 +68,7 @@ def match_dataset(run: Run, table: PublishedTable) -> tuple[str, str]:
     dataset = candidates[0]
     samples = table.data[dataset].samples
     if samples is not None and len(run.samples) != samples:
-        own_samples = count_text(len(run.samples), "sample")
+        own_samples = count_text(len(run.samples), sample_word(run))
         return "", f"it is on {own_samples} of {dataset}; the table covers {samples}"
     if not run.is_complete:
         return dataset, "it is not finished"

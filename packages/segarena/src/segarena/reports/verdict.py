@@ -1,4 +1,4 @@
-"""The verdict: one sentence per dataset on the results of the runs, the leading run and its lead."""
+"""The verdict: for each dataset, short sentences on the results of the runs, the leading run and its lead."""
 
 from __future__ import annotations
 
@@ -33,7 +33,9 @@ from segarena.reports.wording import (
     enumeration,
     name_with_words,
     rough_text,
+    sentences_text,
     value_text,
+    with_remark,
 )
 from segarena.statistics.intervals import PairedDifference
 from segarena.statistics.round_statistics import find_statistic
@@ -63,9 +65,9 @@ def verdict_texts(
     statistic: Statistic,
     words: UnitWords,
 ) -> list[str]:
-    """Return one sentence for each dataset on which some run has a value of the statistic.
+    """Return a text for each dataset on which some run has a value of the statistic.
 
-    A sentence names the dataset and the user if there are several.
+    Its first sentence names the dataset and the user if there are several.
     """
     user = best_user(runs, statistic)
     groups = by_data(runs)
@@ -82,16 +84,16 @@ def verdict_texts(
             names = {run.label: columns[run] for run in group}
         if len(user_names(runs)) > 1:
             conditions.append(f"with {name_with_words(user, words.users)}")
-        sentence = _Verdict(statistic, words, user, names).text(found)
+        text = _Verdict(statistic, words, user, names).text(found)
         if conditions:
             condition = " ".join(conditions)
-            sentence = f"{condition[0].upper()}{condition[1:]}, {sentence}"
-        texts.append(sentence)
+            text = f"{condition[0].upper()}{condition[1:]}, {text}"
+        texts.append(text)
     return texts
 
 
 class _Verdict:
-    """Builds the sentence about the runs on one dataset; `names` maps labels to display names."""
+    """Builds the text about the runs on one dataset; `names` maps labels to display names."""
 
     def __init__(
         self,
@@ -107,7 +109,7 @@ class _Verdict:
         self.names = names
 
     def text(self, found: Sequence[Standing]) -> str:
-        """Return the sentence for standings that are sorted from best to worst."""
+        """Return the sentences for standings that are sorted from best to worst."""
         if len(found) == 1:
             return self._one(found[0])
         if self._is_unreached(found):
@@ -121,10 +123,10 @@ class _Verdict:
         rough = ""
         if self._solved(standing.run) != 0:
             rough = rough_text(samples, self.words.sample, "the interval is")
-        return _sentence(self._level(standing, samples), rough)
+        return sentences_text(with_remark(self._level(standing, samples), rough))
 
     def _nobody(self, found: Sequence[Standing]) -> str:
-        """Return the sentence for runs that do not reach the threshold on any target."""
+        """Return the sentences for runs that do not reach the threshold on any target."""
         best = found[0]
         names = [self.names[standing.run.label] for standing in found]
         subject = f"neither {names[0]} nor {names[1]}" if len(names) == 2 else "none of the runs"
@@ -132,7 +134,7 @@ class _Verdict:
         limit = count_text(best.run.rounds, self.words.round)
         size = self._size(best.mean.n, self._samples(best))
         text = f"{subject[0].upper()}{subject[1:]} reaches {goal} within {limit} on any of {size}"
-        return _sentence(text, self._ends_highest(found))
+        return sentences_text(text, self._ends_highest(found))
 
     def _two(self, best: Standing, other: Standing) -> str:
         lead = best.leads[other.run.label]
@@ -151,26 +153,35 @@ class _Verdict:
         )
         size = self._size(lead.n, lead.clusters)
         counted = self._counted([ahead, behind])
-        p_text = self._p_text(lead, p_value)
-        text = f"{self.names[ahead.run.label]} {comparison}{counted} on {size} ({p_text})"
-        remarks: list[str] = []
+        text = f"{self.names[ahead.run.label]} {comparison}{counted} on {size}"
+        by_sample, weights = self._p_texts(lead, p_value)
+        verdict = ""
+        other_differences = ""
+        too_few = ""
         if p_value > SIGNIFICANCE_LEVEL:
             names = f"{self.names[best.run.label]} and {self.names[other.run.label]}"
-            text = f"{names} do not differ significantly: {text}"
-            remarks.append(self._other_differences(ahead.run, behind.run))
+            verdict = f"{names} do not differ significantly ({by_sample})"
+            other_differences = self._other_differences(ahead.run, behind.run)
             # With fewer samples, a sign-flip test gives p > 0.05 even if all signs agree.
             if lead.clusters < MIN_TESTABLE_SAMPLES:
-                remarks.append(
-                    f"fewer than six {self.words.sample}s are too few for any significant difference"
-                )
-        worse = self._worse(ahead.run, behind.run)
-        if worse:
-            text = f"{text}, but {self.names[ahead.run.label]} {' and '.join(worse)}"
-        if self._solved(behind.run) == 0:
-            remarks.insert(0, f"{self.names[behind.run.label]} reaches it on none")
+                too_few = f"Fewer than six {self.words.sample}s are too few for any significant difference"
+        else:
+            text = f"{text} ({by_sample})"
         if not math.isnan(lead.low):
-            remarks.append(rough_text(lead.clusters, self.words.sample, "the interval is"))
-        return _sentence(text, *remarks)
+            text = with_remark(
+                text, rough_text(lead.clusters, self.words.sample, "the interval is")
+            )
+        unreached = ""
+        if self._solved(behind.run) == 0:
+            goal = threshold_text(self.statistic, metric_name(self.statistic.metric))
+            unreached = f"{self.names[behind.run.label]} reaches {goal} on none of them"
+        worse = self._worse(ahead.run, behind.run)
+        contrast = ""
+        if worse:
+            contrast = f"However, {self.names[ahead.run.label]} {' and '.join(worse)}"
+        return sentences_text(
+            verdict, text, weights, too_few, unreached, contrast, other_differences
+        )
 
     def _other_differences(self, run: Run, other: Run) -> str:
         """Name the statistics of the summary that differ although the deciding one does not; "" if there are none."""
@@ -201,18 +212,22 @@ class _Verdict:
             group.append(label)
         # n runs have n (n - 1) / 2 pairs.
         pairs = len(found) * len(others) // 2
-        parts: list[str] = []
+        tested = f"With all {pairs} pairs tested together, it"
+        clear = ""
         if ahead_of:
-            parts.append(f"it is ahead of {self._gaps(best, ahead_of)}")
+            clear = f"{tested} is ahead of {self._gaps(best, ahead_of)}"
+            tested = "It"
+        unclear_text = ""
         if unclear:
-            parts.append(f"it does not differ significantly from {self._gaps(best, unclear)}")
+            unclear_text = (
+                f"{tested} does not differ significantly from {self._gaps(best, unclear)}"
+            )
         samples = self._samples(best)
-        text = (
-            f"{self._level(best, samples)}, the best mean of {len(found)} runs; with all {pairs} pairs tested "
-            f"together, {', but '.join(parts)}"
-        )
+        level = f"{self._level(best, samples)}, the best mean of {len(found)} runs"
         rough = rough_text(samples, self.words.sample, "the intervals are")
-        return _sentence(text, self._best_elsewhere(found), rough)
+        return sentences_text(
+            with_remark(level, rough), clear, unclear_text, self._best_elsewhere(found)
+        )
 
     def _gaps(self, best: Standing, labels: Sequence[str]) -> str:
         """List runs with their distance to the best one, and the p-value adjusted for all pairs."""
@@ -274,16 +289,17 @@ class _Verdict:
         text = value_text(self.statistic, abs(difference)).replace(" %", " pp")
         return f"−{text}" if difference < 0 else text
 
-    def _p_text(self, lead: PairedDifference, p_value: float) -> str:
-        """Format the p-value, or two p-values if weighting by target and by sample lead to different results."""
-        by_target = p_value_text(lead.p_value)
+    def _p_texts(self, lead: PairedDifference, p_value: float) -> tuple[str, str]:
+        """Format the p-value, and a sentence on one with equal weight for each target; "" if they are equal."""
         by_sample = p_value_text(p_value)
+        by_target = p_value_text(lead.p_value)
         if by_target == by_sample:
-            return by_sample
-        return (
-            f"{by_sample} with equal weight for each {self.words.sample}, as on boards; "
-            f"{by_target} for each {self.words.target}, as in the interval"
+            return by_sample, ""
+        explanation = (
+            f"The test gives each {self.words.sample} equal weight, as on boards; "
+            f"with equal weight for each {self.words.target}, as in the interval, {by_target}"
         )
+        return by_sample, explanation
 
     def _counted(self, found: Sequence[Standing]) -> str:
         """Explain how unsolved targets are counted; empty if there are none, or for another statistic."""
@@ -320,7 +336,7 @@ class _Verdict:
         companions = companions_of_run(runs[0], self.statistic)
         values = [self._shared_means(runs, statistic) for statistic in companions.all()]
         text = best_elsewhere_text(companions, [self.names[run.label] for run in runs], values)
-        return f"yet {text}" if text else ""
+        return f"However, {text}" if text else ""
 
     def _ends_highest(self, found: Sequence[Standing]) -> str:
         """Compare the final quality of runs that never reach the threshold."""
@@ -332,7 +348,7 @@ class _Verdict:
         best_first = sorted(range(len(runs)), key=lambda index: -means[index])
         texts: list[str] = []
         for index in best_first[: MAX_NAMED_GAPS + 1]:
-            texts.append(f"{self.names[runs[index].label]} {value_text(final, means[index])}")
+            texts.append(f"{value_text(final, means[index])} for {self.names[runs[index].label]}")
         return f"{final.name} is {enumeration(texts)}"
 
     def _shared_means(self, runs: Sequence[Run], statistic: Statistic) -> list[float]:
@@ -360,9 +376,3 @@ class _Verdict:
     def _size(self, targets: int, samples: int) -> str:
         target_count = count_text(targets, self.words.target)
         return f"{target_count} in {count_text(samples, self.words.sample)}"
-
-
-def _sentence(text: str, *remarks: str) -> str:
-    """Join a text and the non-empty remarks into one sentence."""
-    parts = [text, *(remark for remark in remarks if remark)]
-    return f"{'; '.join(parts)}."

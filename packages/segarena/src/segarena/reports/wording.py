@@ -118,6 +118,16 @@ def rough_text(
     return f"with only {count_text(samples, word)}, {what} rough"
 
 
+def sentences_text(*sentences: str) -> str:
+    """Join sentences, each given without its full stop; leave out empty ones."""
+    return " ".join(f"{sentence}." for sentence in sentences if sentence)
+
+
+def with_remark(text: str, remark: str) -> str:
+    """Return a text and a remark as one sentence without a full stop; the remark may be empty."""
+    return f"{text}; {remark}" if remark else text
+
+
 def enumeration(names: Sequence[str], most: int = 4) -> str:
     """Join names as "a", "a and b" or, if there are more than `most`, as "a, b, c and 3 more".
 
@@ -147,9 +157,10 @@ def partial_text(run: Run) -> str:
     """Return a warning about an unfinished run with its progress; empty for a finished run."""
     if run.is_complete:
         return ""
+    samples = count_text(len(run.samples), sample_word(run))
     return (
-        f"{run.label}: PARTIAL, {run.done} of {count_text(len(run.samples), 'sample')} done; all numbers cover only "
-        "these. Repeat the command of the run to continue it."
+        f"{run.label}: PARTIAL, {run.done} of {samples} done; all numbers cover only these. "
+        "Repeat the command of the run to continue it."
     )
 
 

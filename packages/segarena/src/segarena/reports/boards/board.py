@@ -355,7 +355,8 @@ def _refuse_other_rules(entries: Sequence[Entry]) -> None:
         difference = rule_difference(first.rules, other.rules, first_name, other_name)
         if difference:
             raise RunConflict(
-                f"these runs followed different rules and cannot share a board: {difference}"
+                f"these runs followed different rules and cannot share a board: {difference}; name only runs with the "
+                "same rules, or continue a run with fewer rounds by its command with more --rounds"
             )
 
 

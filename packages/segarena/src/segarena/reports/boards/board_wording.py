@@ -30,7 +30,9 @@ from segarena.reports.wording import (
     enumeration,
     intervals_text,
     rough_text,
+    sentences_text,
     value_text,
+    with_remark,
 )
 
 RANK_DEFINITION = "rank by the mean; below it, the ranks that are possible if all pairs of runs are tested together."
@@ -84,10 +86,10 @@ def leader_text(
     key: PanelKey,
     rows: Sequence[BoardRank],
 ) -> str:
-    """Describe the leading run in one sentence: its results, and the runs that it beats significantly."""
+    """Describe the leading run in short sentences: its results, and the runs that it beats significantly."""
     if not rows:
         return ""
-    # Unranked rows come last; if no row is ranked, the sentence is about all rows.
+    # Unranked rows come last; if no row is ranked, the text is about all rows.
     count = sum(row.place > 0 for row in rows) or len(rows)
     ranked = rows[:count]
     first, *others = ranked
@@ -104,8 +106,8 @@ def leader_text(
         found = f"{found} ({reached})"
     rough = _rough_text(board, key, first)
     if not others:
-        return _joined(f"{name}: {key.statistic} {found}", rough)
-    lead = f"{name} is first in {key.statistic} with {found}"
+        return sentences_text(with_remark(f"{name}: {key.statistic} {found}", rough))
+    lead = with_remark(f"{name} is first in {key.statistic} with {found}", rough)
     is_beaten = dict(zip(panel.entries, panel.ahead[panel.entries.index(first.entry)], strict=True))
     beaten: list[str] = []
     unclear: list[str] = []
@@ -115,18 +117,8 @@ def leader_text(
         group.append(f"{board.names[other.entry]} ({other_value})")
     ahead = f"significantly ahead of {enumeration(beaten)}" if beaten else ""
     behind = f"not significantly ahead of {enumeration(unclear)}" if unclear else ""
-    if ahead and behind:
-        lead = f"{lead}, {ahead}, but {behind}"
-    elif ahead:
-        lead = f"{lead}, {ahead}"
-    else:
-        lead = f"{lead}, but {behind}"
-    return _joined(lead, _disagreement(board, key, ranked), rough)
-
-
-def _joined(text: str, *remarks: str) -> str:
-    """Join a text and the non-empty remarks into one sentence."""
-    return f"{'; '.join(filter(None, (text, *remarks)))}."
+    gaps = f"It is {', but '.join(filter(None, (ahead, behind)))}"
+    return sentences_text(lead, gaps, _disagreement(board, key, ranked))
 
 
 def _failed_share(
@@ -144,7 +136,7 @@ def _unreached_text(
     key: PanelKey,
     rows: Sequence[BoardRank],
 ) -> str:
-    """Return the sentence for runs that solve no target."""
+    """Return the sentences for runs that solve no target."""
     statistic = board.statistic_of(key)
     extract = board.entries[0].extract
     word, target, _ = extract.words
@@ -160,14 +152,13 @@ def _unreached_text(
     final = _companions(board, key).final
     means = _panel_means(board, key, final)
     if final is None or len(rows) < 2:
-        return f"{text}."
+        return sentences_text(text)
     best_first = sorted(rows, key=lambda row: -means.get(row.entry, -math.inf))
     named: list[str] = []
     for row in best_first:
-        named.append(
-            f"{board.names[row.entry]} {value_text(final, means.get(row.entry, math.nan))}"
-        )
-    return f"{text}; {final.name} is {enumeration(named)}."
+        value = value_text(final, means.get(row.entry, math.nan))
+        named.append(f"{value} for {board.names[row.entry]}")
+    return sentences_text(text, f"{final.name} is {enumeration(named)}")
 
 
 def _reached_text(
@@ -204,7 +195,7 @@ def _disagreement(
         values.append([means.get(row.entry, math.nan) for row in rows])
     names = [board.names[row.entry] for row in rows]
     text = best_elsewhere_text(companions, names, values)
-    return f"yet {text}" if text else ""
+    return f"However, {text}" if text else ""
 
 
 def _companions(board: Board, key: PanelKey) -> Companions:

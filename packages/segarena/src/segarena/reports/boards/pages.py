@@ -81,7 +81,7 @@ class BoardPage:
         sections: the sections, as in a report.
         home: address of the board; empty on the page of the board itself.
         banner: warning below the heading.
-        verdict: the result in one sentence.
+        verdict: the result in a few short sentences.
         size: description of what the page covers.
         facts: further facts by name.
         links: address, text and relation of links to neighbouring pages.

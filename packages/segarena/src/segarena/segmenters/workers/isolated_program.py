@@ -1,20 +1,24 @@
 """Program of an isolated segmenter: builds a plug-in and serves it as a worker.
 
-    python -m segarena.segmenters.workers.isolated_program PLUGIN
+    python -m segarena.segmenters.workers.isolated_program PLUGIN SECONDS
 
-The plug-in receives the types of `segarena`, as in the process of a run.
+SECONDS is the time limit of the plug-in's import and constructor. The plug-in receives the types of
+`segarena`, as in the process of a run.
 """
 
 from __future__ import annotations
 
+import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 from segarena import worker
 from segarena.capabilities import segmenter_capabilities
 from segarena.dialogue import Dialogue, Lift, Prediction
-from segarena.errors import PluginInvalid
+from segarena.errors import PluginInvalid, PredictTimeout
 from segarena.plugin_spec import PluginSpec
 from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Scribble
 from segarena.readonly import accept_read_only
@@ -31,15 +35,17 @@ class ServedPlugin:
 
     Args:
         written: the segmenter as written.
+        limit_s: seconds for its import and constructor.
 
     Raises:
-        PluginInvalid: the segmenter needs the ground truth.
+        PluginInvalid: the segmenter needs the ground truth, or exceeds the limit.
         PluginError: the segmenter cannot be built.
     """
 
-    def __init__(self, written: str) -> None:
+    def __init__(self, written: str, limit_s: float) -> None:
         accept_read_only()
-        self._segmenter: Any = build("segmenter", PluginSpec.of(written))
+        with _interrupt_after(limit_s, f"the constructor of segmenter {written}"):
+            self._segmenter: Any = build("segmenter", PluginSpec.of(written))
         abilities = segmenter_capabilities(self._segmenter)
         if abilities.sees_truth:
             raise PluginInvalid(f"{written} sees the ground truth by design; leave out isolate")
@@ -62,6 +68,23 @@ class ServedPlugin:
     def predict(self, encoded: Any, dialogues: Sequence[Any]) -> Any:
         """Predict dialogues as the plug-in does."""
         return self._segmenter.predict(encoded, [convert_dialogue(each) for each in dialogues])
+
+
+@contextmanager
+def _interrupt_after(limit_s: float, what: str) -> Generator[None]:
+    """Raise PredictTimeout in the block after some seconds, so that the error names the plug-in's line."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise PredictTimeout(
+            f"{what} took longer than the limit of {limit_s:g} s; raise --time-limit to allow it"
+        )
+
+    signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, limit_s)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
 
 
 def convert_sample(sample: Any) -> Sample:
@@ -103,10 +126,10 @@ def _convert_prompt(prompt: Any) -> Any:
 
 def main() -> None:
     """Serve the plug-in that the command line names."""
-    (written,) = sys.argv[1:]
+    written, limit = sys.argv[1:]
 
     def isolated() -> ServedPlugin:
-        return ServedPlugin(written)
+        return ServedPlugin(written, float(limit))
 
     isolated.__name__ = written
     worker.serve(isolated, ())

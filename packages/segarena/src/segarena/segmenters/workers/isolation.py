@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from segarena.capabilities import FileListing, built_class, segmenter_capabilities
-from segarena.errors import InvalidInput
+from segarena.errors import InvalidInput, PluginInvalid
 from segarena.files.hashes import sha256_of_file
 from segarena.plugin_spec import PluginSpec
 from segarena.registry import describe, find
 from segarena.roles import Dataset
 from segarena.segmenters.workers.worker import Worker
+from segarena.segmenters.workers.worker_config import WorkerLost
 
 SANDBOX = "sandbox"
 """Isolation by bubblewrap: a separate process, without the dataset's files."""
@@ -28,8 +29,8 @@ PROCESS = "process"
 
 PROGRAM = "segarena.segmenters.workers.isolated_program"
 
-_MIN_START_S = 60.0
-"""Shortest time limit of a start in seconds: importing a network's packages may take this long."""
+_PROCESS_START_S = 60.0
+"""Seconds for starting the process and importing segarena, in addition to the limit of the plug-in."""
 
 _TRIAL_S = 30.0
 _BWRAP = "bwrap"
@@ -58,27 +59,38 @@ class IsolatedWorker(Worker):
     Args:
         plugin: the segmenter as written ("grabcut", "my_model.py:MyModel").
         hidden: folders and files of the dataset, which the worker cannot read.
-        start_s: seconds for a start, including the constructor of the plug-in; at least `_MIN_START_S`.
+        limit_s: seconds for the import and the constructor of the plug-in.
+
+    Raises:
+        PluginInvalid: the plug-in cannot be built, or exceeds the limit.
     """
 
     def __init__(
         self,
         plugin: str,
         hidden: Sequence[str],
-        start_s: float = 600.0,
+        limit_s: float = 600.0,
     ) -> None:
         self._plugin = plugin
         self._hidden = tuple(hidden)
-        self._start_s = max(start_s, _MIN_START_S)
-        words = [sys.executable, "-m", PROGRAM, plugin]
+        self._limit_s = limit_s
+        words = [sys.executable, "-m", PROGRAM, plugin, str(limit_s)]
         if sandbox_fault() == "":
             words = [*_bwrap_words(self._hidden), *words]
-        super().__init__(shlex.join(words), start_s=self._start_s)
+        try:
+            super().__init__(shlex.join(words), start_s=limit_s + _PROCESS_START_S)
+        except PluginInvalid as error:
+            # The command of the worker, which its message names, was not written by the user.
+            if isinstance(error.__cause__, WorkerLost):
+                message = f"segmenter {plugin}, isolated, did not start: it {error.__cause__}"
+            else:
+                message = str(error).removeprefix("worker: ").removeprefix("PluginInvalid: ")
+            raise PluginInvalid(message) from error
         # The run itself records the name of the plug-in.
         self.display_name = ""
 
     def __reduce__(self) -> Any:
-        return partial(IsolatedWorker, self._plugin, self._hidden, self._start_s), ()
+        return partial(IsolatedWorker, self._plugin, self._hidden, self._limit_s), ()
 
     @property
     def identity(self) -> dict[str, dict[str, str]]:  # pyright: ignore[reportIncompatibleVariableOverride] -- read only

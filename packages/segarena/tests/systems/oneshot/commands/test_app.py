@@ -140,6 +140,20 @@ def test_scores_of_a_table_name_what_is_left_out_and_may_drop_other_classes(gene
     assert toss("score", tmp_path / "c.csv").exit_code == 2
 
 
+def test_a_tier_that_cannot_be_scored_is_named_and_the_others_are_scored(general, tmp_path):
+    easy = tmp_path / "attribute" / "split0_q_easy_sal.txt"
+    easy.parent.mkdir()
+    easy.write_text("1_2007_1 1_2007_2\n", encoding="utf-8")
+    rows = "list,row,inter,union\ngeneral_tier,0,1,2\ngeneral_tier,1,0,2\nsplit0_q_easy_sal,0,1,2\n"
+    (tmp_path / "c.csv").write_text(rows, encoding="utf-8")
+    words = ["score", tmp_path / "c.csv", "--pairs", general, "--pairs", easy, "--repeats", "0"]
+    done = toss(*words)
+    assert (done.exit_code, "25.00" in done.stdout) == (0, True), done.output
+    assert "LCA" not in done.stdout
+    assert "query-complexity: fold 0: no pairs of hard_sal, easy_nsal, hard_nsal" in done.stderr
+    assert "LCA" in toss(*words, "--strict-published").stdout
+
+
 def test_scores_of_a_folder_of_masks(tmp_path):
     """Masks of another tool: the ground truth of the demo, written as masks, is an oracle."""
     demo = OneShotDemoDataset(lists="generalization")

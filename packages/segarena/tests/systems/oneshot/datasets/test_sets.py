@@ -301,7 +301,7 @@ def test_a_folder_of_ones_own_gives_pairs_at_once(mine):
     assert dict(dataset.pairs.group_by("class").len().iter_rows()) == {"red fox": 6, "owl": 6}
     assert len(dataset.sample_ids) == 8
     assert [finding.message for finding in dataset.check()] == [
-        "mine: 12 targets in 8 readable samples; image sides 20 to 30 pixels"
+        "mine: 12 pairs in 8 readable photographs; image sides 20 to 30 pixels"
     ]
 
 

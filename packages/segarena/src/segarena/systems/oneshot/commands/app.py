@@ -34,7 +34,7 @@ from segarena.systems.oneshot.scoring.pixel_counts import (
     counts_from_mask_folder,
     counts_from_records,
 )
-from segarena.systems.oneshot.scoring.run_scores import score_runs, score_table
+from segarena.systems.oneshot.scoring.run_scores import ScoreOverRuns, score_runs, score_table
 from segarena.systems.oneshot.scoring.score_breakdown import class_table, level_table
 from segarena.systems.oneshot.scoring.score_settings import ScoreSettings
 from segarena.terminal.exit_codes import FAILURES, one_line_errors
@@ -210,8 +210,8 @@ def score(
         segarena toss score counts.csv --pairs toss/tiers/suppcog --variant published
 
     Several run folders are scored together. A list that all of them contain is scored per run and
-    reported as mean and spread. Exit code 0: all pairs are scored; 1: some pairs have no counts; 2:
-    nothing can be scored.
+    reported as mean and spread. A tier that lacks pairs is named and has no scores. Exit code 0: all
+    pairs have counts; 1: some pairs have none; 2: nothing can be scored.
     """
     with one_line_errors():
         _check_out(out)
@@ -281,6 +281,39 @@ def _counts(
     return counts_from_records(RunFolder.open(path).records())
 
 
+def _score_tiers(
+    runs: list[pl.DataFrame],
+    settings: ScoreSettings,
+    pairs: pl.DataFrame,
+) -> tuple[list[ScoreOverRuns], list[str]]:
+    """Return the scores of all tiers, and one line for each tier that has none.
+
+    Raises:
+        InvalidInput: no tier can be scored.
+    """
+    import polars as pl
+
+    tiers: list[str] = pairs["tier"].unique().sort().to_list()
+    try:
+        return score_runs(runs, settings, pairs)[0], []
+    except InvalidInput:
+        if len(tiers) < 2:
+            raise
+    scores: list[ScoreOverRuns] = []
+    problems: list[str] = []
+    for tier in tiers:
+        is_of_tier = pl.col("tier") == tier
+        of_tier = [run.filter(is_of_tier) for run in runs]
+        counted = [run for run in of_tier if run.height]
+        try:
+            scores += score_runs(counted, settings, pairs.filter(is_of_tier))[0]
+        except InvalidInput as error:
+            problems.append(f"{tier}: {error}")
+    if not scores:
+        raise InvalidInput("; ".join(problems))
+    return scores, problems
+
+
 def _show_scores(
     counted: list[PixelCounts],
     settings: ScoreSettings,
@@ -294,7 +327,8 @@ def _show_scores(
     runs = [one.counts for one in counted]
     runs = [drop_cross_class(run) for run in runs] if drop else runs
     pairs = pl.concat([one.pairs for one in counted]).unique()
-    scores, together = score_runs(runs, settings, pairs)
+    scores, problems = _score_tiers(runs, settings, pairs)
+    together = pl.concat(runs)
     levels = level_table(together, settings)
     cells = class_table(together, settings)
     typer.echo(f"mode: {settings.mode}")
@@ -306,6 +340,8 @@ def _show_scores(
     }
     for title, each in shown.items():
         show_sheet(frame_sheet(f"{title}, percent", _terminal_columns(each), shares=_SHARES))
+    for problem in problems:
+        typer.secho(problem, fg="yellow", err=True)
     left_out = {name: why for one in counted for name, why in one.left_out.items()}
     for name in list(left_out)[:5]:
         typer.secho(f"left out: {name}: {left_out[name]}", fg="yellow", err=True)

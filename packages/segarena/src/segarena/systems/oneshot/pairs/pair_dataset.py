@@ -54,6 +54,8 @@ class PairDataset(ListedDataset[ImageSample]):
         DatasetError: no pair is left.
     """
 
+    target_word = "pair"
+
     def __init__(
         self,
         name: str,

@@ -346,7 +346,7 @@ def _weighted_mean(
     if missing and not settings.strict_published:
         raise InvalidInput(
             f"{_fold_prefix(fold)}no pairs of {', '.join(missing)}; give all four partitions, or "
-            "use strict_published, which counts missing ones as 0"
+            "count missing ones as 0: toss score --strict-published"
         )
     terms: list[BootstrapValues] = []
     for name, weight in weights.items():
@@ -390,8 +390,7 @@ def _class_cognizance(
                 levels = " or ".join(PUBLISHED_GROUPS.get(group, (group,)))
                 raise InvalidInput(
                     f"{_fold_prefix(fold)}class {label}: no pairs of {levels} are counted; every "
-                    "class needs all levels, or use strict_published, which counts missing ones "
-                    "as IoU 0"
+                    "class needs all levels, or count missing ones as IoU 0: toss score --strict-published"
                 )
             iou = np.zeros_like(total)
         is_negative = group in _NEGATIVE_GROUPS

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from segarena.datasets.folder_detection import layout_hint
 from segarena.datasets.listed_dataset import Files
 from segarena.errors import DatasetError, DatasetMissing, PluginInvalid
 from segarena.systems.volumes.files.volume_io import volume_suffix
@@ -120,8 +121,11 @@ def find_layout(
         labels = _LABEL_FOLDERS.get(images, ".")
     for folder, content in ((root / images, "images"), (root / labels, "labels")):
         if not folder.is_dir():
+            # Often a folder is given that lies above or below that of the dataset.
+            hint = layout_hint(root) if root.is_dir() else ""
+            help_text = hint or f"the layout is {EXPECTED_LAYOUT}"
             raise DatasetMissing(
-                f"{folder}: expected a folder with {content}, found none; the layout is {EXPECTED_LAYOUT}"
+                f"{folder}: expected a folder with {content}, found none; {help_text}"
             )
     if image_pattern is None or not image_pattern:
         has_channels = is_nnunet and any((root / images).glob("*_0000.*"))

@@ -1,6 +1,8 @@
 """The lift around image segmenters, compared with slow implementations of the rules."""
 
 import copy
+import json
+from dataclasses import replace
 
 import cv2
 import numpy as np
@@ -13,6 +15,7 @@ from segarena.errors import InvalidPrompt, PluginInvalid, PredictionInvalid, Seg
 from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Scribble
 from segarena.samples import ImageSample, VolumeSample
 from segarena.segmenters.volumes.slices import Slices
+from segarena.worker import flatten, restore
 
 SHAPE = (14, 40, 44)
 
@@ -358,6 +361,43 @@ def test_propagated_prompts_are_kept_for_later_rounds():
     assert plane == 7
     assert isinstance(dialogue.rounds[0][0], Box)
     assert dialogue.rounds[1] == (Click((0, 0), is_positive=False),)
+
+
+def received(body):
+    """The array of a body, as another process reads it."""
+    octets = np.frombuffer(b"".join(body.parts()), np.uint8)
+    shape = body.description["shape"]
+    if body.description["dtype"] == "bits":
+        return np.unpackbits(octets, count=int(np.prod(shape))).reshape(shape).astype(bool)
+    return octets.view(body.description["dtype"]).reshape(shape)
+
+
+@pytest.mark.parametrize("spread", ["stay", "propagate"])
+def test_logits_survive_being_sent_to_another_process(spread):
+    kinds = ("click", "box", "scribble", "lasso", "mask")
+    drawn = MaskPrompt(tube())
+    scribble = Scribble(((6, 20, 20), (6, 22, 24)))
+    lasso = Lasso(((5, 18, 18), (5, 30, 18), (5, 30, 30)))
+    first = (Box((6, 10, 5), (7, 30, 40)), scribble, lasso, Click((np.int64(5), np.int64(19), 20)))
+    rounds = [(*first, drawn), (Click((7, 0, 0), is_positive=False),), (Click((6, 1, 1)),)]
+    calls = []
+    for is_sent in (False, True):
+        inner = Recorder(kinds)
+        lifted = Slices(segmenter=inner)
+        encoded = lifted.encode(volume(tube()))
+        dialogue = Dialogue(lift=Lift(spread=spread, keeps_prompts=True))
+        for prompts in rounds:
+            dialogue = dialogue.ask(prompts)
+            (prediction,) = lifted.predict(encoded, [dialogue])
+            if is_sent:
+                arrays = []
+                header = json.loads(json.dumps(flatten(prediction.logits, arrays)))
+                logits = restore(header, [received(body) for body in arrays])
+                prediction = replace(prediction, logits=logits)
+            dialogue = dialogue.answer(prediction)
+        calls.append([(plane, repr(asked)) for plane, (asked,) in inner.calls])
+    assert calls[0] == calls[1]
+    assert len(calls[0]) >= 4
 
 
 def test_limits_cut_what_is_asked_and_what_is_answered():

@@ -363,6 +363,65 @@ def test_propagated_prompts_are_kept_for_later_rounds():
     assert dialogue.rounds[1] == (Click((0, 0), is_positive=False),)
 
 
+class Batches(Recorder):
+    """Encodes up to three slices in one pass; fails on a pass with one of the slices in `failing`."""
+
+    image_batch = 3
+
+    def __init__(self, failing=()):
+        super().__init__()
+        self.failing, self.passes = failing, []
+
+    def encode_batch(self, samples):
+        encodings = [self.encode(sample) for sample in samples]
+        planes = [plane for plane, _ in encodings]
+        self.passes.append(planes)
+        if set(planes) & set(self.failing):
+            raise RuntimeError("out of memory")
+        return encodings
+
+
+BOXES = ([Box((3, 4, 5), (10, 30, 40))], [Box((9, 4, 5), (13, 30, 40))])
+
+
+# With `keep_mb=0`, the cache keeps one slice.
+@pytest.mark.parametrize("keep_mb", [0.0, 100.0])
+def test_slices_are_encoded_in_batches_in_order_and_once(keep_mb):
+    inner = Batches()
+    batched = ask(inner, volume(tube()), *BOXES, keep_mb=keep_mb)
+    alone = ask(Recorder(), volume(tube()), *BOXES, keep_mb=keep_mb)
+    for one, other in zip(batched, alone, strict=True):
+        np.testing.assert_array_equal(one.mask, other.mask)
+        assert one.logits == other.logits
+    assert inner.passes[:2] == [[3, 4, 5], [6, 7, 8]]
+    # The second box begins on the last slice of the first one, which is still cached.
+    assert inner.encoded == list(range(3, 13))
+    assert max(map(len, inner.passes)) == 3
+
+
+def test_each_slice_of_a_batch_has_its_share_of_the_duration():
+    lifted = Slices(segmenter=Batches())
+    encoded = lifted.encode(volume(tube()))
+    lifted.predict(encoded, [Dialogue().ask(tuple(BOXES[0]))])
+    assert len(encoded.pass_seconds) == 7
+    assert len(set(encoded.pass_seconds[:3])) == 1
+
+
+def test_slices_of_a_batch_that_fails_are_encoded_one_by_one():
+    inner = Batches(failing=[4])
+    with pytest.warns(RuntimeWarning, match="3 slices could not be encoded together.*memory"):
+        given = ask(inner, volume(tube()), BOXES[0])
+    assert inner.passes == [[3, 4, 5], [6, 7, 8]]
+    np.testing.assert_array_equal(given[0].mask, ask(Recorder(), volume(tube()), BOXES[0])[0].mask)
+
+
+def test_a_batch_with_another_number_of_encodings_is_refused():
+    inner = Batches()
+    inner.encode_batch = lambda samples: []
+    with pytest.raises(SegmenterError, match="expected 3 encodings, got 0"):
+        ask(inner, volume(tube()), BOXES[0])
+
+
 def received(body):
     """The array of a body, as another process reads it."""
     octets = np.frombuffer(b"".join(body.parts()), np.uint8)

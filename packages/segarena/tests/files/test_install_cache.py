@@ -1,5 +1,6 @@
 """The cache of installed plug-ins is renewed when any of their code changes."""
 
+import json
 import os
 import subprocess
 import sys
@@ -97,6 +98,16 @@ def test_a_damaged_file_is_ignored(package, content):
     assert read_declarations("names") is None
     write_declarations("names", 2)
     assert read_declarations("names") == 2
+
+
+@pytest.mark.parametrize("value", [3, [1], {"segarena.plugins": [1]}, {"segarena.plugins": 2}])
+def test_damaged_entry_points_are_read_from_the_metadata_again(package, value):
+    before = declared_entry_points("segarena.plugins")
+    (file,) = (package.parent / "cache").rglob("entry_points.json")
+    stored = json.loads(file.read_text())
+    file.write_text(json.dumps({**stored, "value": value}))
+    forget_this_process()
+    assert declared_entry_points("segarena.plugins") == before
 
 
 def test_a_folder_that_cannot_be_written_only_costs_time(package, monkeypatch):

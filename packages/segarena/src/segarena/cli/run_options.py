@@ -11,6 +11,7 @@ import inspect
 import operator
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
@@ -367,8 +368,9 @@ def _help_of_options(benchmark: str) -> tuple[_OptionHelp, ...]:
     stored = read_declarations(_STORED_HELP)
     if not isinstance(stored, dict):
         stored = {}
-    if reference in stored:
-        return tuple(_OptionHelp(*texts) for texts in stored[reference])
+    # A value of another form was not written by this function.
+    with suppress(KeyError, TypeError):
+        return tuple(_OptionHelp(*map(str, texts)) for texts in stored[reference])
     found: list[_OptionHelp] = []
     for option in _options_of(benchmark):
         found.append(_OptionHelp(option.name, _metavar(option), _help(option)))

@@ -58,13 +58,18 @@ def declared_entry_points(group: str) -> tuple[DeclaredEntryPoint, ...]:
 def _entry_points() -> Mapping[str, tuple[DeclaredEntryPoint, ...]]:
     """Return the entry points of all groups of segarena, from the cache unless packages were installed or removed."""
     state = _packages_state()
-    stored = _read(_ENTRY_POINTS, state)
-    if stored is None:
-        stored = _read_entry_points()
-        _write(_ENTRY_POINTS, state, stored)
+    # A stored value of another form was not written by this module.
+    with suppress(AttributeError, TypeError, ValueError):
+        return _named(_read(_ENTRY_POINTS, state))
+    found = _read_entry_points()
+    _write(_ENTRY_POINTS, state, found)
+    return _named(found)
+
+
+def _named(by_group: Any) -> dict[str, tuple[DeclaredEntryPoint, ...]]:
     found: dict[str, tuple[DeclaredEntryPoint, ...]] = {}
-    for group, points in stored.items():
-        found[group] = tuple(DeclaredEntryPoint(name, value) for name, value in points)
+    for group, points in by_group.items():
+        found[group] = tuple(DeclaredEntryPoint(str(name), str(value)) for name, value in points)
     return found
 
 
@@ -126,7 +131,10 @@ def _packages_state() -> str:
 
 
 def _metadata_states(folder: str) -> Iterator[str]:
-    """Yield the state of the metadata of each package in a folder."""
+    """Yield the state of the metadata of each package in a folder, or that of a zip archive on the path."""
+    if os.path.isfile(folder):  # noqa: PTH113 -- faster
+        yield f"{folder} {Path(folder).stat().st_mtime_ns}"
+        return
     # Installing or removing any package changes its site folder; other folders change all the time.
     if Path(folder).name in ("site-packages", "dist-packages"):
         yield f"{folder} {Path(folder).stat().st_mtime_ns}"

@@ -158,7 +158,7 @@ def _process_value(parameter: Any, ctx: Any, value: Any) -> Any:
         taken = () if has_many else None
     elif isinstance(value, (str, int)) and _takes(parameter, type(value)):
         taken = value
-    elif has_many and value and _takes(parameter, list[str]):
+    elif isinstance(value, (list, tuple)) and value and _takes(parameter, list[str]):
         taken = list(value)
     else:
         return type(parameter).process_value(parameter, ctx, value)

@@ -33,7 +33,7 @@ PAIRS = 7
 BARS = {
     "Dice of the lesion, ratio": at_most(1 / 45),
     "Dice of the organ, ratio": at_most(1 / 12),
-    "NSD of the lesion in a small volume, ratio": at_most(1 / 4),
+    "NSD of the lesion in a small volume, ratio": at_most(0.4),
     "NSD of the lesion with its surface, yardsticks": at_most(0.6),
     "NSD of the organ with its surface, yardsticks": at_most(60),
     "largest difference of Dice": at_most(0),

@@ -20,7 +20,7 @@ from typing import overload
 
 import msgspec
 
-from segarena.datasets.folder_detection import is_folder_of_data
+from segarena.datasets.dataset_spec import is_folder_of_data
 from segarena.errors import DatasetError, InvalidInput
 from segarena.files.limits import check_pixels
 from segarena.plugin_spec import PluginSpec

@@ -72,7 +72,7 @@ CAPABILITIES = (
         "segmenter",
         "encode_batch(samples)",
         "the encodings of several samples from one pass, in order; called in place of `encode` where the next samples "
-        "are loaded ahead. If it fails, the samples are encoded one by one",
+        "are loaded ahead, and by `slices` for the slices of a volume. If it fails, the samples are encoded one by one",
     ),
     Capability(
         "segmenter",

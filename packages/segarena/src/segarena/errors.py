@@ -42,10 +42,10 @@ import re
 _MOST_QUOTED = 200
 """Maximum length of a quotation from a file in a message, in characters."""
 
-_QUOTATIONS = re.compile(
+_QUOTATIONS = (
     r"""(?<!\w)(?:'[^'\n]{200,}'|"[^"\n]{200,}"|`[^`\n]{200,}`)(?!\w)|\[['"][^\]]{200,}\]"""
 )
-"""Quoted strings, and lists of them, that exceed this length."""
+"""Expression for quoted strings, and lists of them, that exceed this length; compiled when a message is long."""
 
 
 class SegarenaError(Exception):
@@ -68,7 +68,7 @@ class SegarenaError(Exception):
             for quotation in (repr(cause), text, text.partition("\n")[0]):
                 if len(quotation) > _MOST_QUOTED:
                     message = message.replace(quotation, _shorten(quotation))
-        return _QUOTATIONS.sub(lambda match: _shorten(match[0]), message)
+        return re.sub(_QUOTATIONS, lambda match: _shorten(match[0]), message)
 
 
 def _shorten(quotation: str) -> str:

@@ -336,24 +336,38 @@ def _import_plugins() -> tuple[str, ...]:
     return failed
 
 
+def is_installed(kind: str, name: str) -> bool:
+    """Return whether segarena or an installed package registers the plug-in with a current or former name."""
+    factory = lookup(kind, name)
+    return factory is not None and _package(factory) in _installed_packages()
+
+
 def _modules_of_plugins() -> dict[str, dict[str, str]]:
     """Return the modules of the plug-ins that installed packages define, by kind and name."""
-    # A user's files and scripts register plug-ins too, but are not part of the installation.
-    installed = {"segarena"}
-    for entry in entry_points(group=_PLUGINS_GROUP):
-        installed.add(entry.value.partition(".")[0])
+    installed = _installed_packages()
     found: dict[str, dict[str, str]] = {}
     for kind, factories in _factories.items():
         found[kind] = {}
         for name, factory in factories.items():
-            # A partial function has no module; its name is then found by importing everything.
-            module = getattr(factory, "__module__", "")
-            if module.partition(".")[0] in installed:
-                found[kind][name] = module
+            if _package(factory) in installed:
+                found[kind][name] = factory.__module__
         for former, name in _todays_names[kind].items():
             if name in found[kind]:
                 found[kind][former] = found[kind][name]
     return found
+
+
+def _installed_packages() -> set[str]:
+    """Return the packages that define plug-ins. A user's files and scripts register some too, but are none of them."""
+    packages = {"segarena"}
+    for entry in entry_points(group=_PLUGINS_GROUP):
+        packages.add(entry.value.partition(".")[0])
+    return packages
+
+
+def _package(factory: Callable[..., Any]) -> str:
+    # A partial function has no module; its name is then found by importing everything.
+    return getattr(factory, "__module__", "").partition(".")[0]
 
 
 @cache

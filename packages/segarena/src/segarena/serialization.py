@@ -120,15 +120,15 @@ def encode_prompt(
         return header
     header = {"kind": prompt.kind}
     for field in fields(prompt):
-        value = _plain(getattr(prompt, field.name))
+        value = plain_numbers(getattr(prompt, field.name))
         header[field.name] = flatten(value, arrays)
     return header
 
 
-def _plain(value: Any) -> Any:
-    """Convert NumPy numbers in a value of a prompt to Python numbers."""
+def plain_numbers(value: Any) -> Any:
+    """Convert NumPy numbers in a value of a prompt, such as a tuple of positions, to Python numbers."""
     if isinstance(value, tuple):
-        return tuple(map(_plain, value))
+        return tuple(map(plain_numbers, value))
     if isinstance(value, np.generic):
         return value.item()
     return value

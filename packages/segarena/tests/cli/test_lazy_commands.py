@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from importlib.metadata import EntryPoint
 
 import pytest
 from typer.main import get_command
@@ -11,10 +10,7 @@ from typer.testing import CliRunner
 from segarena.cli import lazy_commands
 from segarena.cli.lazy_commands import first_sentence, load_command
 from segarena.cli.main import COMMANDS, RENAMED_COMMANDS, app
-
-
-def installed(*points):
-    return [EntryPoint(name, value, lazy_commands.ENTRY_POINTS) for name, value in points]
+from segarena.files.install_cache import DeclaredEntryPoint
 
 
 @pytest.fixture
@@ -22,7 +18,8 @@ def help_with(monkeypatch):
     """Return a function that prints the help of `segarena` if packages add these commands."""
 
     def show(*points, words=("--help",)):
-        monkeypatch.setattr(lazy_commands, "entry_points", lambda group: installed(*points))
+        declared = tuple(DeclaredEntryPoint(*point) for point in points)
+        monkeypatch.setattr(lazy_commands, "declared_entry_points", lambda group: declared)
         # The command is built anew, as `commands_are_built_once` keeps the one with what is really installed.
         monkeypatch.setattr("typer.testing._get_command", get_command)
         return CliRunner().invoke(app, list(words))

@@ -3,6 +3,7 @@
 import pytest
 
 import segarena as package
+from segarena import registry
 from segarena.cli.run_options import RunOptions
 from segarena.errors import PluginInvalid
 from segarena.options import options_of, parse_option
@@ -148,3 +149,10 @@ def option(benchmark, name):
     return next(
         known for known in options_of(plugins_by_name("benchmark")[benchmark]) if known.name == name
     )
+
+
+def test_help_is_stored_only_for_plugins_of_installed_packages(monkeypatch):
+    monkeypatch.setitem(registry._factories["benchmark"], "of-a-script", lambda: None)
+    assert registry.is_installed("benchmark", "clicks")
+    assert not registry.is_installed("benchmark", "of-a-script")
+    assert not registry.is_installed("benchmark", "no such name")

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from segarena.datasets.dataset_spec import dataset_spec
 from segarena.datasets.folder import Folder
-from segarena.datasets.folder_detection import dataset_spec, detect_dataset
+from segarena.datasets.folder_detection import detect_dataset
 from segarena.errors import DatasetMissing
 from segarena.systems.volumes.datasets.nifti_folder import NiftiFolder
 

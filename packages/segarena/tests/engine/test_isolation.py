@@ -170,6 +170,7 @@ def test_an_isolated_segmenter_answers_like_any_other(photos, tmp_path):
     ("benchmark", "segmenter", "dataset"),
     [
         ("radioactive", "geodesic", "phantom(cases=1,shape=(20,48,48))"),
+        ("radioactive", "slices(segmenter=watershed)", "phantom(cases=1,shape=(20,48,48))"),
         ("davis", "colour-flow", "demo-videos(size=(48,60),frames=4)"),
         ("toss", "superpixel-prototypes", "oneshot-demo"),
     ],
@@ -184,7 +185,7 @@ def test_volumes_videos_and_examples_reach_an_isolated_segmenter(
             segmenter=segmenter,
             dataset=dataset,
             limit=1,
-            rounds=1,
+            rounds=2 if benchmark == "radioactive" else 1,
             isolate=isolate,
             out=tmp_path / f"run-{isolate}",
         )

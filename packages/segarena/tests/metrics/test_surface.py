@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from segarena.arrays.surface import element_areas
 from segarena.comparison import Comparison, Reference
 from segarena.errors import PluginInvalid
-from segarena.metrics.surface import Nsd, SurfaceDistance, nsd
+from segarena.metrics import surface
+from segarena.metrics.surface import Nsd, SurfaceDistance, _steps_within, _surfaces, nsd
 from segarena.registry import build
 
 SPACINGS = st.sampled_from([(1.0, 1.0, 1.0), (3.0, 0.8, 0.8), (0.7, 1.3, 2.1)])
@@ -235,3 +236,36 @@ def test_surface_of_the_target_is_found_once(monkeypatch):
 def test_options_that_mean_nothing_are_refused(text, message):
     with pytest.raises(PluginInvalid, match=message):
         build("metric", text)
+
+
+TOLERANCES = st.sampled_from([0.0, 0.4, 0.7, 1.0, 1.4, 2.0, 2.1, 3.0, 4.2, 40.0, 1e9, math.inf])
+
+
+@given(
+    hnp.arrays(
+        np.bool_,
+        hnp.array_shapes(min_dims=2, max_dims=3, max_side=7).map(lambda shape: (3, *shape)),
+    ),
+    st.sampled_from([1.0, 0.7, 0.3, 2.0]),
+    st.sampled_from([1.0, 0.8, 3.0]),
+    TOLERANCES,
+    st.booleans(),
+)
+def test_nsd_by_looking_up_steps_equals_that_by_distances(masks, first, rest, tolerance, is_hidden):
+    spacing = (first, *[rest] * (masks.ndim - 2))
+    ignore = masks[2] if is_hidden else None
+    comparison = Comparison.of(masks[0], masks[1], ignore, spacing_mm=spacing)
+    one, other = _surfaces(comparison, "marching-cubes")
+    for ours, theirs in ((one, other), (other, one)):
+        expected = ours.distances_to(theirs, at_most=tolerance) <= tolerance
+        np.testing.assert_array_equal(ours.are_within(theirs, tolerance), expected)
+
+
+@pytest.mark.parametrize("limit", ["_MOST_GRID_CELLS", "_MOST_STEPS", "_LOOKUPS_AT_ONCE"])
+def test_limits_of_the_look_up_do_not_change_nsd(limit, monkeypatch, rng):
+    masks = rng.random((2, 9, 10, 11)) < 0.2
+    before = nsd(*masks, spacing_mm=(1.1, 0.8, 0.9), tolerance_mm=1.2)
+    monkeypatch.setattr(surface, limit, 2)
+    _steps_within.cache_clear()
+    assert nsd(*masks, spacing_mm=(1.1, 0.8, 0.9), tolerance_mm=1.2) == before
+    _steps_within.cache_clear()

@@ -158,3 +158,35 @@ def test_the_help_of_a_run_fits_a_screen_for_every_benchmark(command):
         text = shown(segarena_app, command, benchmark, "--help")
         assert len(text.splitlines()) <= SCREEN, benchmark
         assert f"`segarena {command}" not in text or "shows" in text.splitlines()[-1]
+
+
+def test_only_values_that_need_a_conversion_are_converted():
+    taken = {}
+
+    def command(
+        words: Annotated[list[str] | None, typer.Argument()] = None,
+        name: str = "none",
+        count: int = 3,
+        limit: Annotated[int | None, typer.Option(min=1)] = None,
+        shout: Annotated[str, typer.Option(parser=str.upper)] = "",
+        needed: Annotated[str, typer.Option()] = ...,
+    ) -> None:
+        taken.update(locals())
+
+    def run(*arguments):
+        taken.clear()
+        return CliRunner(env=TERMINAL).invoke(tool(("convert", command)), ["convert", *arguments])
+
+    assert run("--needed", "x").exit_code == 0
+    names = ("words", "name", "count", "limit", "needed")
+    assert [taken[name] for name in names] == [None, "none", 3, None, "x"]
+    assert (
+        run("a", "b", "--needed", "1", "--count", "4", "--limit", "2", "--shout", "x").exit_code
+        == 0
+    )
+    assert [taken[name] for name in names] == [["a", "b"], "none", 4, 2, "1"]
+    assert taken["shout"] == "X"
+    assert "Missing option '--needed'" in run().output
+    for option in ("--limit", "--count"):
+        assert run("--needed", "x", option, "0.5").exit_code == 2
+    assert run("--needed", "x", "--limit", "0").exit_code == 2

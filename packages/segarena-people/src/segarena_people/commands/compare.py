@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from segarena.datasets.folder_detection import dataset_spec
+from segarena.datasets.dataset_spec import dataset_spec
 from segarena.errors import InvalidInput, SegarenaError
 from segarena.registry import build
 from segarena.terminal.exit_codes import one_line_errors

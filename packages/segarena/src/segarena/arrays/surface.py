@@ -161,12 +161,13 @@ def _areas(spacing: tuple[float, ...]) -> NDArray[np.float64]:
 
 def _corner_codes(crop: Mask) -> NDArray[np.uint8]:
     """Return the pattern code (see `element_areas`) of every corner, including corners on the frame of the crop."""
-    padded = np.pad(crop, 1).view(np.uint8)
-    codes = np.zeros([size + 1 for size in crop.shape], dtype=np.uint8)
-    for bit, offset in enumerate(np.ndindex((2,) * crop.ndim)):
-        sides = zip(offset, codes.shape, strict=True)
-        neighbour = tuple(slice(first, first + size) for first, size in sides)
-        codes |= padded[neighbour] << np.uint8(bit)
+    codes = np.zeros([size + 2 for size in crop.shape], dtype=np.uint8)
+    codes[(slice(1, -1),) * crop.ndim] = crop
+    # Pair neighbours along one axis after another, the last axis first: each step doubles the bits of a code.
+    for step, axis in enumerate(reversed(range(crop.ndim))):
+        leading = (slice(None),) * axis
+        second = codes[(*leading, slice(1, None))] << np.uint8(2**step)
+        codes = second | codes[(*leading, slice(None, -1))]
     return codes
 
 

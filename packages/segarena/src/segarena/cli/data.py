@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from segarena.cli.check import show_findings
-from segarena.datasets.folder_detection import detect_dataset, is_folder_of_data
+from segarena.datasets.dataset_spec import is_folder_of_data
+from segarena.datasets.folder_detection import detect_dataset
 from segarena.options import options_of
 from segarena.plugin_spec import PluginSpec
 from segarena.registry import build, find

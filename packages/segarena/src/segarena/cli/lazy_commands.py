@@ -11,17 +11,20 @@ import importlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType
 from typing import Any, cast
 
-import msgspec
 import typer
 import typer.main
 from typer.core import TyperCommand
 
 from segarena.errors import MissingExtra
-from segarena.files.install_cache import read_declarations, write_declarations
+from segarena.files.install_cache import (
+    DeclaredEntryPoint,
+    declared_entry_points,
+    read_declarations,
+    write_declarations,
+)
 from segarena.terminal.exit_codes import one_line_errors
 from segarena.terminal.help_format import HelpCommand, HelpGroup, first_paragraph, use_help_format
 
@@ -96,7 +99,7 @@ class ExtensibleGroup(HelpGroup):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self.added: dict[str, EntryPoint] = {}
+        self.added: dict[str, DeclaredEntryPoint] = {}
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all commands that are not hidden, starting with the group's own."""
@@ -179,15 +182,15 @@ def load_command(command: Any) -> Any:
 
 def _stored_help() -> dict[str, str]:
     """Return the help of added commands by name, as an earlier process stored it."""
-    try:
-        return msgspec.convert(read_declarations(_HELP), dict[str, str])
-    except msgspec.ValidationError:
+    stored = read_declarations(_HELP)
+    if not isinstance(stored, dict):
         return {}
+    return {str(name): str(text) for name, text in stored.items()}
 
 
-def _entries_in(group: str) -> Iterator[tuple[str, EntryPoint]]:
+def _entries_in(group: str) -> Iterator[tuple[str, DeclaredEntryPoint]]:
     """Yield the commands that packages add to a group, sorted by name; "" is `segarena` itself."""
-    for point in sorted(entry_points(group=ENTRY_POINTS), key=lambda point: point.name):
+    for point in declared_entry_points(ENTRY_POINTS):
         parent, _, name = point.name.rpartition(".")
         if parent == group:
             yield name, point
@@ -201,12 +204,12 @@ def _load_target(entry: CommandEntry) -> Any:
     return _build(entry.name, getattr(module, attribute), command_class)
 
 
-def _load_point(point: EntryPoint) -> Any:
+def _load_point(point: DeclaredEntryPoint) -> Any:
     name = point.name.rpartition(".")[2]
     return _build(name, point.load(), None, group=point.name)
 
 
-def _load_or_report(point: EntryPoint) -> Any:
+def _load_or_report(point: DeclaredEntryPoint) -> Any:
     try:
         return _load_point(point)
     except Exception as error:  # another package's fault must not take our commands away

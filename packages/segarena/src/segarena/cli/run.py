@@ -8,10 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from segarena.cli.run_options import BenchmarkOptionsCommand, with_run_options
-from segarena.engine.human_page_server import PeopleSettings
 from segarena.terminal.exit_codes import FAILURES
 from segarena.terminal.help_format import RARE
-from segarena.terminal.run_display import run_and_show
 from segarena.terminal.worker_options import ShareOption
 
 COMMAND_CLASS = BenchmarkOptionsCommand
@@ -194,6 +192,10 @@ def run_locally(
     options: dict[str, Any],
 ) -> int:
     """Run on this machine, with prompts from people if requested; return the number of failures."""
+    # Imported here, because `--help` does not need rich and the engine.
+    from segarena.engine.human_page_server import PeopleSettings
+    from segarena.terminal.run_display import run_and_show
+
     return run_and_show(**options, people=PeopleSettings(at=people, opens_browser=browser))
 
 

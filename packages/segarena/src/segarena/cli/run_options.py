@@ -11,6 +11,7 @@ import inspect
 import operator
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields, replace
 from functools import wraps
 from pathlib import Path
@@ -20,9 +21,9 @@ from typing import Annotated, Any, get_args
 import typer
 
 from segarena.errors import InvalidInput
+from segarena.files.install_cache import read_declarations, write_declarations
 from segarena.options import Option, choices, options_of, parse_option, suggest_names
 from segarena.plugin_spec import PluginSpec
-from segarena.registry import find
 from segarena.terminal.exit_codes import one_line_errors
 from segarena.terminal.help_format import RARE, HelpCommand
 from segarena.terminal.worker_options import (
@@ -36,6 +37,8 @@ DEFAULT_BENCHMARK = "clicks"
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 _TEXTS = "segarena.texts"
 _BENCHMARK = "segarena.benchmark"
+_STORED_HELP = "benchmark_options"
+"""Name under which the help of the options of installed benchmarks is stored."""
 # Typer's exception for invalid command lines, which has no public name.
 _UsageError: Any = typer.BadParameter.__base__
 
@@ -318,10 +321,13 @@ def _for_library(run_options: RunOptions, texts: Mapping[str, Sequence[str]]) ->
             "no segmenter given; add --segmenter NAME (see 'segarena list segmenters')"
         )
     dataset = options.get("dataset")
-    # Here, because it imports the readers of all layouts, which `--help` does not need.
-    from segarena.datasets.folder_detection import detect_dataset, is_folder_of_data
+    # Imported here, because `--help` does not need the registry.
+    from segarena.datasets.dataset_spec import is_folder_of_data
 
     if isinstance(dataset, str) and is_folder_of_data(dataset):
+        # It imports the readers of all layouts.
+        from segarena.datasets.folder_detection import detect_dataset
+
         detected = detect_dataset(Path(dataset).expanduser())
         typer.echo(f"dataset: {detected}", err=True)
         options["dataset"] = str(detected.spec)
@@ -335,7 +341,45 @@ def _for_library(run_options: RunOptions, texts: Mapping[str, Sequence[str]]) ->
 
 
 def _options_of(benchmark: str) -> tuple[Option, ...]:
+    # Imported here, because the help of an installed benchmark is stored.
+    from segarena.registry import find
+
     return options_of(find("benchmark", PluginSpec.parse(benchmark).reference))
+
+
+@dataclass(frozen=True, slots=True)
+class _OptionHelp:
+    """The help of an option of a benchmark.
+
+    Attributes:
+        name: name of the option.
+        metavar: its values.
+        text: its meaning and default.
+    """
+
+    name: str
+    metavar: str
+    text: str
+
+
+def _help_of_options(benchmark: str) -> tuple[_OptionHelp, ...]:
+    """Return the help of all options of a benchmark, as stored by an earlier process if the benchmark is installed."""
+    reference = PluginSpec.parse(benchmark).reference
+    stored = read_declarations(_STORED_HELP)
+    if not isinstance(stored, dict):
+        stored = {}
+    # A value of another form was not written by this function.
+    with suppress(KeyError, TypeError):
+        return tuple(_OptionHelp(*map(str, texts)) for texts in stored[reference])
+    found: list[_OptionHelp] = []
+    for option in _options_of(benchmark):
+        found.append(_OptionHelp(option.name, _metavar(option), _help(option)))
+    from segarena.registry import is_installed
+
+    if is_installed("benchmark", reference):
+        stored[reference] = [[each.name, each.metavar, each.text] for each in found]
+        write_declarations(_STORED_HELP, stored)
+    return tuple(found)
 
 
 def _declared(benchmark: str, known: Sequence[Any]) -> tuple[list[Any], list[str]]:
@@ -361,19 +405,19 @@ def _declared(benchmark: str, known: Sequence[Any]) -> tuple[list[Any], list[str
         """Add the options of the benchmark to the signature of the function."""
 
     declared: list[inspect.Parameter] = []
-    for option in _options_of(benchmark):
+    for option in _help_of_options(benchmark):
         flag = f"--{option.name.replace('_', '-')}"
         if flag in taken and option.name in own:  # an option of all runs, with the same meaning
             continue
         if flag in taken:
             clashing.append(
-                f"With the benchmark, as `{name}({option.name}={_metavar(option)})`: {_help(option)}"
+                f"With the benchmark, as `{name}({option.name}={option.metavar})`: {option.text}"
             )
             continue
         parameter = typer.Option(
             flag,
-            help=_help(option),
-            metavar=_metavar(option),
+            help=option.text,
+            metavar=option.metavar,
             rich_help_panel=f"Options of {name}",
             callback=keep,
             expose_value=False,

@@ -9,7 +9,7 @@ from pathlib import Path
 from segarena.client.server import SampleInfo, Server
 from segarena.engine.blob_folder import BlobFolder
 from segarena.errors import RemoteError
-from segarena.files.hash_cache import cache_folder
+from segarena.files.cache_folder import cache_folder
 from segarena.files.hashes import sha256
 
 SUFFIX = ".sample"

@@ -15,7 +15,6 @@ from segarena.datasets.labelme import is_labelme, list_json_files
 from segarena.errors import DatasetError, DatasetMissing
 from segarena.files.images import list_image_files
 from segarena.plugin_spec import PluginSpec
-from segarena.registry import lookup
 
 # Names of the folders of images and of masks, in the order in which they are tried.
 _IMAGE_FOLDERS = ("images", "image", "imgs", "img", "JPEGImages")
@@ -32,13 +31,6 @@ class DetectedDataset(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.spec}: {self.layout}"
-
-
-def is_folder_of_data(text: str) -> bool:
-    """Return whether the text names an existing folder instead of a dataset; a dataset of that name comes first."""
-    if not text or not Path(text).expanduser().is_dir():
-        return False
-    return lookup("dataset", text) is None
 
 
 def detect_dataset(folder: Path) -> DetectedDataset:
@@ -82,18 +74,6 @@ def layout_hint(folder: Path) -> str:
             if detected is not None:
                 return f"{candidate} has {detected.layout}: use -d {str(detected.spec)!r}"
     return ""
-
-
-def dataset_spec(text: str) -> PluginSpec:
-    """Return the dataset that the text names, or that reads the folder it names.
-
-    Raises:
-        DatasetMissing: see `detect_dataset`.
-        PluginInvalid: see `PluginSpec.parse`.
-    """
-    if is_folder_of_data(text):
-        return detect_dataset(Path(text).expanduser()).spec
-    return PluginSpec.parse(text)
 
 
 def _image_and_mask_folders(folder: Path) -> DetectedDataset | None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from segarena.capabilities import is_person, prompt_kinds, sample_kind, segmenter_capabilities
-from segarena.datasets.folder_detection import dataset_spec
+from segarena.datasets.dataset_spec import dataset_spec
 from segarena.engine.embeddings import Encoder, segmenter_key
 from segarena.engine.lockstep import RunCast
 from segarena.engine.session import Rules

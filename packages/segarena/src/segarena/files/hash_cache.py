@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
+from segarena.files.cache_folder import cache_folder
 from segarena.files.hashes import sha256_of_file
 
 _THREADS = min(4, os.cpu_count() or 1)
@@ -17,11 +18,6 @@ _SETTLED_NS = 2_000_000_000
 """Hashes of files that changed less than this before reading are not stored, because file clocks are coarse."""
 
 _TABLE = "CREATE TABLE IF NOT EXISTS hashes (path TEXT PRIMARY KEY, state TEXT, sha256 TEXT)"
-
-
-def cache_folder() -> Path:
-    """Return the user's cache folder for segarena, which may be deleted at any time."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "segarena"
 
 
 def hash_cache_file() -> Path:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from types import MappingProxyType
 from typing import Any
 
@@ -27,6 +27,13 @@ from segarena.samples import Mask
 # Relative tolerance, and absolute tolerance in millimetres: far above the rounding of float64 and
 # far below a voxel.
 _ROUNDING = 1e-9
+
+# Limits of the grid in which elements within a tolerance are looked up. Beyond them, a tree needs less memory or time.
+_MOST_GRID_CELLS = 1 << 23
+_MOST_STEPS = 1 << 10
+_LOOKUPS_AT_ONCE = 1 << 20
+_FIRST_STEPS = (1, 9)
+"""Numbers of shortest steps that are looked up before the longer ones."""
 
 
 def nsd(
@@ -104,8 +111,7 @@ class Nsd:
         return min(1.0, float(near_area) / total)
 
     def _near_area(self, one: _Elements, other: _Elements) -> np.float64:
-        distances = one.distances_to(other, at_most=self._tolerance_mm)
-        is_near = distances <= self._tolerance_mm
+        is_near = one.are_within(other, self._tolerance_mm)
         return one.areas[is_near].sum()
 
     def contradicts(self, values: Mapping[str, Any], parts: Mapping[str, Any]) -> NDArray[np.bool_]:
@@ -231,6 +237,49 @@ class _Elements:
         distances[found] = np.sqrt(squared)
         return distances
 
+    def are_within(self, other: _Elements, at_most: float) -> Mask:
+        """Return which elements have one of `other` within this distance, which is exactly `distances_to <= at_most`.
+
+        Steps between elements are whole voxels, so the few steps of this length can be looked up.
+        """
+        if not (len(self.areas) and len(other.areas)):
+            return np.zeros(len(self.areas), dtype=np.bool_)
+        steps = _steps_within(tuple(self._spacing.tolist()), at_most)
+        grid = other._grid(steps)
+        if steps is None or grid is None:
+            return self.distances_to(other, at_most=at_most) <= at_most
+        reach = steps.max(axis=0)
+        low, high = other._ends
+        is_above = self._positions >= low - reach
+        is_below = self._positions <= high + reach
+        waiting = np.flatnonzero(np.all(is_above & is_below, axis=1))
+        first_cell = _flat_index((low - 2 * reach)[None], grid.shape)
+        cells = (_flat_index(self._positions, grid.shape) - first_cell)[waiting]
+        flat_grid = grid.reshape(-1)
+        are_near = np.zeros(len(self.areas), dtype=np.bool_)
+        flat_steps = _flat_index(steps, grid.shape)
+        # Most elements of a good prediction coincide with one of the target or are next to one.
+        for some_steps in np.split(flat_steps, _FIRST_STEPS):
+            is_found = _has_neighbour(flat_grid, cells, some_steps)
+            are_near[waiting[is_found]] = True
+            waiting = waiting[~is_found]
+            cells = cells[~is_found]
+        return are_near
+
+    def _grid(self, steps: NDArray[np.int64] | None) -> Mask | None:
+        """Return the elements as True cells, with a margin of two steps on each side; None if it would be too large."""
+        if steps is None:
+            return None
+        low, high = self._ends
+        reach = steps.max(axis=0)
+        shape = tuple((high - low + 1 + 4 * reach).tolist())
+        if math.prod(shape) > _MOST_GRID_CELLS:
+            return None
+        grid = np.zeros(shape, dtype=np.bool_)
+        first_cell = _flat_index((low - 2 * reach)[None], shape)
+        grid.reshape(-1)[_flat_index(self._positions, shape) - first_cell] = True
+        return grid
+
     def _near(self, other: _Elements, at_most: float) -> Mask:
         """Return which elements lie in the box around `other`, grown by `at_most`; all others are farther away.
 
@@ -243,6 +292,56 @@ class _Elements:
         is_above = self._positions >= low - reach
         is_below = self._positions <= high + reach
         return np.all(is_above & is_below, axis=1)
+
+
+# Cached, because all volumes of a dataset share a few spacings.
+@cache
+def _steps_within(spacing: tuple[float, ...], at_most: float) -> NDArray[np.int64] | None:
+    """Return all steps of whole voxels, int64 (n, axes), whose length is at most `at_most`; the shortest first.
+
+    The result is None if there are too many, or if some steps of this length are rounded to a larger and others to a
+    smaller one: which of them is the nearest element then depends on the search.
+    """
+    if any(at_most / edge > _MOST_STEPS for edge in spacing):
+        return None
+    counts = [math.floor(at_most / edge) + 1 for edge in spacing]
+    if math.prod(2 * count + 1 for count in counts) > 8 * _MOST_STEPS:
+        return None
+    axes = [np.arange(-count, count + 1) for count in counts]
+    grids = np.meshgrid(*axes, indexing="ij")
+    steps = np.stack([grid.reshape(-1) for grid in grids], axis=1)
+    lengths = np.sqrt(np.square(steps * np.array(spacing)).sum(axis=1))
+    is_within = lengths <= at_most
+    is_at_limit = np.abs(lengths - at_most) <= at_most * _ROUNDING + _ROUNDING
+    is_ambiguous = is_within[is_at_limit].any() and not is_within[is_at_limit].all()
+    if is_ambiguous or np.count_nonzero(is_within) > _MOST_STEPS:
+        return None
+    order = np.argsort(lengths[is_within], kind="stable")
+    return steps[is_within][order]
+
+
+def _has_neighbour(
+    flat_grid: Mask,
+    cells: NDArray[np.int64],
+    flat_steps: NDArray[np.int64],
+) -> Mask:
+    """Return which cells have a True cell at the end of one of the steps."""
+    found = np.zeros(len(cells), dtype=np.bool_)
+    at_once = max(1, _LOOKUPS_AT_ONCE // max(1, len(flat_steps)))
+    for first in range(0, len(cells), at_once):
+        some = slice(first, first + at_once)
+        # One row per step, because reducing over rows is several times as fast as within them.
+        found[some] = flat_grid[flat_steps[:, None] + cells[some]].any(axis=0)
+    return found
+
+
+def _flat_index(positions: NDArray[np.int64], shape: tuple[int, ...]) -> NDArray[np.int64]:
+    """Return the positions, (n, axes), as indices of a flattened array; steps give differences of indices."""
+    # Column by column, because positions are stored by axis.
+    index = positions[:, 0]
+    for axis in range(1, len(shape)):
+        index = index * shape[axis] + positions[:, axis]
+    return index
 
 
 def _tree(points: NDArray[Any]) -> Any:

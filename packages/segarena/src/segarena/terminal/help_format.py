@@ -38,7 +38,7 @@ class HelpCommand(TyperCommand):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters of the command, `--help` and `--help-all`."""
-        return [*super().get_params(ctx), _help_all_option()]
+        return _without_conversions([*super().get_params(ctx), _help_all_option()])
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help of the command."""
@@ -72,7 +72,7 @@ class HelpGroup(TyperGroup):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters of the group, with `--help-all` as the last one."""
-        return [*super().get_params(ctx), _help_all_option()]
+        return _without_conversions([*super().get_params(ctx), _help_all_option()])
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments; without any, print the help and exit with code 2."""
@@ -137,6 +137,41 @@ def _help_all_option() -> Any:
     app.command()(_declare_help_all)
     # Typer annotates the result too generally.
     return typer.main.get_command(app).params[0]  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _without_conversions(parameters: list[Any]) -> list[Any]:
+    """Let parameters take absent values, text and defaults as they are, and return them.
+
+    Typer converts each value by pydantic, even an absent one. Importing pydantic takes as long as all of Typer.
+    """
+    for parameter in parameters:
+        # Older versions of Typer convert without pydantic, and have no descriptors.
+        if hasattr(parameter, "type_descriptor"):
+            parameter.process_value = functools.partial(_process_value, parameter)
+    return parameters
+
+
+def _process_value(parameter: Any, ctx: Any, value: Any) -> Any:
+    """Return the value of a parameter as `Parameter.process_value` does, which converts only where necessary."""
+    has_many = parameter.multiple or parameter.nargs == -1
+    if value is None and not parameter.required:
+        taken = () if has_many else None
+    elif isinstance(value, (str, int)) and _takes(parameter, type(value)):
+        taken = value
+    elif isinstance(value, (list, tuple)) and value and _takes(parameter, list[str]):
+        taken = list(value)
+    else:
+        return type(parameter).process_value(parameter, ctx, value)
+    if parameter.callback is not None:
+        return parameter.callback(ctx, parameter, taken)
+    return taken
+
+
+def _takes(parameter: Any, hint: Any) -> bool:
+    """Return whether a parameter accepts all values of a type."""
+    descriptor = parameter.type_descriptor
+    has_parser = descriptor.parameter_info.parser is not None
+    return descriptor.annotation == hint and not descriptor.is_ranged and not has_parser
 
 
 def _write_help(

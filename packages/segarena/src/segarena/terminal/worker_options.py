@@ -12,7 +12,6 @@ import typer
 from segarena.errors import InvalidInput
 from segarena.terminal.exit_codes import one_line_errors
 from segarena.terminal.help_format import RARE
-from segarena.work.cluster.executor import Ray
 from segarena.work.jobs import Workers
 
 EXECUTORS = ("local", "ray")
@@ -64,6 +63,9 @@ def workers_from_options(
     if executor not in (None, *EXECUTORS):
         raise InvalidInput(f"--executor {executor}: expected {' or '.join(EXECUTORS)}")
     if executor == "ray":
+        # Imported here, because it imports the pools of all executors.
+        from segarena.work.cluster.executor import Ray
+
         return Ray(workers, address or "", gpus_per_worker or 0.0)
     if executor is None and (address is not None or gpus_per_worker is not None):
         raise InvalidInput(

@@ -15,10 +15,13 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from segarena.work.deadline import SHARED_BYTES, SharedDeadline, share_deadline
 
 EXIT_REFUSED = 2
+# From <linux/prctl.h>; Python has no constant for it.
+_PR_SET_PDEATHSIG = 1
 _POLL_S = 0.2
 _OVERDUE_POLLS = 10
 """Consecutive polls that must find a call overdue; after the machine was suspended, a single one may be wrong."""
@@ -42,9 +45,6 @@ def run_supervised(run: Callable[[], None]) -> None:
     child = os.fork()
     if child:
         sys.exit(_supervise(child, memory, passed_on))
-    # Imported after the fork, to keep the parent small.
-    from segarena.work.worker_process import die_with
-
     die_with(parent)
     share_deadline(SharedDeadline(memory))
     try:
@@ -52,6 +52,23 @@ def run_supervised(run: Callable[[], None]) -> None:
         run()
     finally:
         memory[SHARED_BYTES] = 1
+
+
+def die_with(parent: int | None) -> None:
+    """Make the system kill this process when its parent dies; exit if the parent is already dead.
+
+    Args:
+        parent: process id of the parent.
+    """
+    if sys.platform == "linux":
+        # Imported here, in the child, to keep the parent small.
+        import ctypes
+
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    # The parent may have died while this process started.
+    if os.getppid() != parent:
+        os._exit(1)
 
 
 def _supervise(

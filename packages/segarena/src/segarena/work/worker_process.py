@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ctypes
 import multiprocessing
 import os
 import pickle
 import signal
-import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -18,10 +16,8 @@ from typing import Any, cast
 
 from segarena.errors import SegarenaError, StoreError, UnitFailed, WorkStopped
 from segarena.work.deadline import SharedDeadline, share_deadline
+from segarena.work.exit_reporter import die_with
 from segarena.work.jobs import Job, Outcome, UnitFailure, UnitResult, portable_error, run_unit
-
-# From <linux/prctl.h>; Python has no constant for it.
-_PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,20 +96,6 @@ def _die_with_parent() -> None:
         return
     die_with(parent.pid)
     threading.Thread(target=_watch, args=(cast("Any", parent),), daemon=True).start()
-
-
-def die_with(parent: int | None) -> None:
-    """Make the system kill this process when its parent dies; exit if the parent is already dead.
-
-    Args:
-        parent: process id of the parent.
-    """
-    if sys.platform == "linux":
-        with suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    # The parent may have died while this process started.
-    if os.getppid() != parent:
-        os._exit(1)
 
 
 def _watch(parent: Any) -> None:

@@ -1,6 +1,8 @@
 """The lift around image segmenters, compared with slow implementations of the rules."""
 
 import copy
+import json
+from dataclasses import replace
 
 import cv2
 import numpy as np
@@ -13,6 +15,7 @@ from segarena.errors import InvalidPrompt, PluginInvalid, PredictionInvalid, Seg
 from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Scribble
 from segarena.samples import ImageSample, VolumeSample
 from segarena.segmenters.volumes.slices import Slices
+from segarena.worker import flatten, restore
 
 SHAPE = (14, 40, 44)
 
@@ -358,6 +361,102 @@ def test_propagated_prompts_are_kept_for_later_rounds():
     assert plane == 7
     assert isinstance(dialogue.rounds[0][0], Box)
     assert dialogue.rounds[1] == (Click((0, 0), is_positive=False),)
+
+
+class Batches(Recorder):
+    """Encodes up to three slices in one pass; fails on a pass with one of the slices in `failing`."""
+
+    image_batch = 3
+
+    def __init__(self, failing=()):
+        super().__init__()
+        self.failing, self.passes = failing, []
+
+    def encode_batch(self, samples):
+        encodings = [self.encode(sample) for sample in samples]
+        planes = [plane for plane, _ in encodings]
+        self.passes.append(planes)
+        if set(planes) & set(self.failing):
+            raise RuntimeError("out of memory")
+        return encodings
+
+
+BOXES = ([Box((3, 4, 5), (10, 30, 40))], [Box((9, 4, 5), (13, 30, 40))])
+
+
+# With `keep_mb=0`, the cache keeps one slice.
+@pytest.mark.parametrize("keep_mb", [0.0, 100.0])
+def test_slices_are_encoded_in_batches_in_order_and_once(keep_mb):
+    inner = Batches()
+    batched = ask(inner, volume(tube()), *BOXES, keep_mb=keep_mb)
+    alone = ask(Recorder(), volume(tube()), *BOXES, keep_mb=keep_mb)
+    for one, other in zip(batched, alone, strict=True):
+        np.testing.assert_array_equal(one.mask, other.mask)
+        assert one.logits == other.logits
+    assert inner.passes[:2] == [[3, 4, 5], [6, 7, 8]]
+    # The second box begins on the last slice of the first one, which is still cached.
+    assert inner.encoded == list(range(3, 13))
+    assert max(map(len, inner.passes)) == 3
+
+
+def test_each_slice_of_a_batch_has_its_share_of_the_duration():
+    lifted = Slices(segmenter=Batches())
+    encoded = lifted.encode(volume(tube()))
+    lifted.predict(encoded, [Dialogue().ask(tuple(BOXES[0]))])
+    assert len(encoded.pass_seconds) == 7
+    assert len(set(encoded.pass_seconds[:3])) == 1
+
+
+def test_slices_of_a_batch_that_fails_are_encoded_one_by_one():
+    inner = Batches(failing=[4])
+    with pytest.warns(RuntimeWarning, match="3 slices could not be encoded together.*memory"):
+        given = ask(inner, volume(tube()), BOXES[0])
+    assert inner.passes == [[3, 4, 5], [6, 7, 8]]
+    np.testing.assert_array_equal(given[0].mask, ask(Recorder(), volume(tube()), BOXES[0])[0].mask)
+
+
+def test_a_batch_with_another_number_of_encodings_is_refused():
+    inner = Batches()
+    inner.encode_batch = lambda samples: []
+    with pytest.raises(SegmenterError, match="expected 3 encodings, got 0"):
+        ask(inner, volume(tube()), BOXES[0])
+
+
+def received(body):
+    """The array of a body, as another process reads it."""
+    octets = np.frombuffer(b"".join(body.parts()), np.uint8)
+    shape = body.description["shape"]
+    if body.description["dtype"] == "bits":
+        return np.unpackbits(octets, count=int(np.prod(shape))).reshape(shape).astype(bool)
+    return octets.view(body.description["dtype"]).reshape(shape)
+
+
+@pytest.mark.parametrize("spread", ["stay", "propagate"])
+def test_logits_survive_being_sent_to_another_process(spread):
+    kinds = ("click", "box", "scribble", "lasso", "mask")
+    drawn = MaskPrompt(tube())
+    scribble = Scribble(((6, 20, 20), (6, 22, 24)))
+    lasso = Lasso(((5, 18, 18), (5, 30, 18), (5, 30, 30)))
+    first = (Box((6, 10, 5), (7, 30, 40)), scribble, lasso, Click((np.int64(5), np.int64(19), 20)))
+    rounds = [(*first, drawn), (Click((7, 0, 0), is_positive=False),), (Click((6, 1, 1)),)]
+    calls = []
+    for is_sent in (False, True):
+        inner = Recorder(kinds)
+        lifted = Slices(segmenter=inner)
+        encoded = lifted.encode(volume(tube()))
+        dialogue = Dialogue(lift=Lift(spread=spread, keeps_prompts=True))
+        for prompts in rounds:
+            dialogue = dialogue.ask(prompts)
+            (prediction,) = lifted.predict(encoded, [dialogue])
+            if is_sent:
+                arrays = []
+                header = json.loads(json.dumps(flatten(prediction.logits, arrays)))
+                logits = restore(header, [received(body) for body in arrays])
+                prediction = replace(prediction, logits=logits)
+            dialogue = dialogue.answer(prediction)
+        calls.append([(plane, repr(asked)) for plane, (asked,) in inner.calls])
+    assert calls[0] == calls[1]
+    assert len(calls[0]) >= 4
 
 
 def test_limits_cut_what_is_asked_and_what_is_answered():

@@ -157,9 +157,12 @@ class Slices:
             for plane in dialogues:
                 indices_by_plane[plane].append(index)
         answers: dict[int, SlicePredictions] = {index: {} for index in asked}
-        for plane, indices in sorted(indices_by_plane.items()):
+        planes = sorted(indices_by_plane)
+        for position, plane in enumerate(planes):
+            indices = indices_by_plane[plane]
             of_plane = [asked[index][plane] for index in indices]
-            given: Any = self.segmenter.predict(encoded.of(plane), of_plane)
+            encoding = encoded.of(plane, following=planes[position + 1 :])
+            given: Any = self.segmenter.predict(encoding, of_plane)
             if not isinstance(given, Iterable):
                 raise _wrong_count(plane, len(indices), f"a {type(given).__name__}")
             predictions = list(given)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -11,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.arrays.memory_size import memory_bytes
-from segarena.errors import PluginInvalid, SegmenterError
+from segarena.capabilities import segmenter_capabilities
+from segarena.errors import PluginInvalid, PredictTimeout, SegmenterError, WorkStopped
 from segarena.roles import Segmenter
 from segarena.samples import ImageSample, VolumeSample
 from segarena.segmenters.volumes.intensity_windows import (
@@ -98,7 +100,8 @@ class SliceEncodings:
     """Encodings of a scan's slices, created on first use and kept in a least-recently-used cache.
 
     The cache keeps at least one encoding; evicted slices are encoded again. Results do not depend
-    on the cache.
+    on the cache. A segmenter with `encode_batch` encodes the slices that are requested next in the
+    same pass, up to its `image_batch`.
 
     Args:
         images: the slices.
@@ -107,7 +110,7 @@ class SliceEncodings:
         clock: function that returns seconds since a fixed moment.
 
     Attributes:
-        pass_seconds: duration of each encoder pass so far.
+        pass_seconds: duration of each encoding so far; slices of one pass share its duration equally.
     """
 
     def __init__(
@@ -119,7 +122,14 @@ class SliceEncodings:
     ) -> None:
         self.images = images
         self.pass_seconds: list[float] = []
-        self._segmenter = segmenter
+        self._segmenter: Any = segmenter
+        abilities = segmenter_capabilities(segmenter)
+        self._encode_batch = abilities.encode_batch
+        self._image_batch = abilities.image_batch
+        # Encodings of a pass that are not requested yet. The cache alone could drop them before.
+        self._ahead: dict[int, Any] = {}
+        # Slices whose pass with others failed, which is not tried again.
+        self._alone: set[int] = set()
         self._clock = clock
         self._cache = LruCache[int, tuple[Any]](max_bytes=keep_bytes, min_entries=1)
 
@@ -128,15 +138,60 @@ class SliceEncodings:
         """(D, H, W) of the scan."""
         return self.images.sample.shape
 
-    def of(self, plane: int) -> Any:
-        """Return the encoding of slice `plane`."""
+    def of(self, plane: int, following: Sequence[int] = ()) -> Any:
+        """Return the encoding of a slice.
+
+        Args:
+            plane: number of the slice.
+            following: slices that will be requested next, in this order.
+
+        Raises:
+            SegmenterError: `encode_batch` returns another number of encodings.
+        """
         cached = self._cache.get(plane)
         if cached is not None:
             (encoded,) = cached
             return encoded
-        started = self._clock()
-        encoded = self._segmenter.encode(self.images.image(plane))
-        self.pass_seconds.append(self._clock() - started)
+        if plane not in self._ahead:
+            self._encode_together([plane, *following])
+        if plane in self._ahead:
+            encoded = self._ahead.pop(plane)
+        else:
+            started = self._clock()
+            encoded = self._segmenter.encode(self.images.image(plane))
+            self.pass_seconds.append(self._clock() - started)
         # Wrapped in a tuple, because None is a valid encoding.
         self._cache.put(plane, (encoded,), memory_bytes(encoded))
         return encoded
+
+    def _encode_together(self, planes: Sequence[int]) -> None:
+        """Encode the first slices that have no encoding in one pass, if the segmenter can."""
+        if self._encode_batch is None or self._image_batch == 1 or planes[0] in self._alone:
+            return
+        missing = [plane for plane in planes if self._cache.peek(plane) is None]
+        missing = missing[: self._image_batch]
+        if len(missing) == 1:
+            return
+        # Left over only if a prediction failed.
+        self._ahead.clear()
+        started = self._clock()
+        try:
+            values = list(self._encode_batch([self.images.image(plane) for plane in missing]))
+        except (PredictTimeout, WorkStopped):
+            raise
+        # Any error of the plug-in: encoded alone, only the slice that causes it fails.
+        except Exception as error:
+            self._alone.update(missing)
+            warnings.warn(
+                f"{len(missing)} slices could not be encoded together, so they are encoded one by one: {error}",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            return
+        if len(values) != len(missing):
+            raise SegmenterError(
+                f"encode_batch: expected {len(missing)} encodings, got {len(values)}"
+            )
+        seconds = (self._clock() - started) / len(missing)
+        self.pass_seconds += [seconds] * len(missing)
+        self._ahead.update(zip(missing, values, strict=True))

@@ -7,15 +7,24 @@ each slice for all of them in one call.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Generator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any, TypedDict, TypeVar
 
 import numpy as np
 
 from segarena.arrays.boxes import Window
 from segarena.dialogue import Dialogue, Lift, Prediction
-from segarena.prompts import MaskPrompt, Prompt
+from segarena.prompts import (
+    Box,
+    Click,
+    DrawnPrompt,
+    Lasso,
+    Limits,
+    MaskPrompt,
+    Prompt,
+    Scribble,
+)
 from segarena.samples import Mask, Shape
 from segarena.segmenters.volumes.lifting.prompt_spreading import spread_prompts
 from segarena.segmenters.volumes.lifting.propagation import (
@@ -28,19 +37,25 @@ from segarena.segmenters.volumes.lifting.slice_prompts import (
     draw_on_slices,
     limits_window,
 )
+from segarena.serialization import plain_numbers
 
 
 class SliceLogits(TypedDict):
-    """Logits of a slice-wise prediction.
+    """Logits of a slice-wise prediction, as values that can be sent to another process (`segarena.worker.flatten`).
 
     Attributes:
-        logits: logits of the image segmenter, by slice predicted so far.
-        propagated: prompts by slice that a propagation created; restoring them would require new
-            predictions.
+        logits: logits of the image segmenter, by number of the slice, for slices predicted so far.
+        propagated: kind and fields of the prompts that a propagation created, by number of the slice; restoring them
+            would require new predictions.
     """
 
-    logits: dict[int, Any]
-    propagated: SlicePrompts
+    logits: dict[str, Any]
+    propagated: dict[str, list[dict[str, Any]]]
+
+
+_PROMPTS: Mapping[str, type[DrawnPrompt | MaskPrompt]] = {
+    kind.kind: kind for kind in (Click, Box, Limits, Scribble, Lasso, MaskPrompt)
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +73,12 @@ class _PreviousRound:
         earlier: Any = None if dialogue.previous is None else dialogue.previous.logits
         # The previous mask may come from another segmenter, whose logits have another form.
         stored = earlier if isinstance(earlier, dict) else {}
-        propagated = stored.get("propagated", {})
+        propagated = _read_prompts(stored.get("propagated", {}))
         if drawn:
             return cls(drawn[-1].mask, {}, propagated)
         previous = dialogue.previous_mask(shape).astype(np.bool_, copy=False)
-        return cls(previous, stored.get("logits", {}), propagated)
+        logits = {int(plane): value for plane, value in stored.get("logits", {}).items()}
+        return cls(previous, logits, propagated)
 
     def on(self, plane: int, *, is_published: bool) -> Prediction | None:
         """Return the previous prediction of a slice; None if there is none."""
@@ -122,9 +138,39 @@ def answer_by_slices(
     logits |= {plane: answer.logits for plane, answer in sorted(answers.items())}
     return Prediction(
         mask=_merge_slices(before.mask, answers, limits),
-        logits=SliceLogits(logits=logits, propagated=propagated),
+        logits=SliceLogits(
+            logits={str(plane): value for plane, value in logits.items()},
+            propagated=_plain_prompts(propagated),
+        ),
         score=_mean_score(answers),
     )
+
+
+def _plain_prompts(by_slice: SlicePrompts) -> dict[str, list[dict[str, Any]]]:
+    """Return prompts by slice as values that can be sent."""
+    plain: dict[str, list[dict[str, Any]]] = {}
+    for plane, prompts in by_slice.items():
+        plain[str(plane)] = [_plain_prompt(prompt) for prompt in prompts]
+    return plain
+
+
+def _plain_prompt(prompt: Prompt) -> dict[str, Any]:
+    plain: dict[str, Any] = {"kind": prompt.kind}
+    for field in fields(prompt):
+        plain[field.name] = plain_numbers(getattr(prompt, field.name))
+    return plain
+
+
+def _read_prompts(plain: Mapping[str, Sequence[Mapping[str, Any]]]) -> SlicePrompts:
+    """Return the prompts of `_plain_prompts`."""
+    by_slice: SlicePrompts = {}
+    for plane, prompts in plain.items():
+        read: list[Prompt] = []
+        for prompt in prompts:
+            values = {name: value for name, value in prompt.items() if name != "kind"}
+            read.append(_PROMPTS[prompt["kind"]](**values))
+        by_slice[int(plane)] = tuple(read)
+    return by_slice
 
 
 def _rounds_by_slice(

@@ -127,8 +127,13 @@ def _region_defects(
     if not region.rings and region.mask is None and region.visible_mask is None:
         message = "expected a polygon or a mask, found none; draw the region"
         yield scene.defect("no-outline", message, region)
-    for points in scene.polygons(region):
+    rings = scene.polygons(region)
+    for points in rings:
         yield from _polygon_defects(scene, region, points, limits)
+    meeting = polygons.first_meeting(rings, scene.shape) if region.has_holes else None
+    if meeting is not None:
+        message = "expected outlines that do not meet each other, got two that do; adjust one of them here"
+        yield scene.defect("self-intersection", message, region, place=meeting)
 
 
 def _polygon_defects(
@@ -257,7 +262,10 @@ class _Outlines:
 
     def __init__(self, scene: Scene) -> None:
         self.polygons = [scene.polygons(region) for region in scene.regions]
-        self.keys = [outline_key(*rings) for rings in self.polygons]
+        self.keys: list[bytes] = []
+        for region, rings in zip(scene.regions, self.polygons, strict=True):
+            self.keys.append(outline_key(*rings, has_holes=region.has_holes))
+        self._has_holes = [region.has_holes for region in scene.regions]
         boxes = [_box(rings) for rings in self.polygons]
         self._boxes = np.array(boxes, dtype=np.float64).reshape(-1, 4)
 
@@ -269,6 +277,9 @@ class _Outlines:
         is_possible = (fronts[:, 0] <= low_row) & (fronts[:, 1] <= low_column)
         is_possible &= (fronts[:, 2] >= high_row) & (fronts[:, 3] >= high_column)
         for front in np.flatnonzero(is_possible).tolist():
+            # Vertices do not tell whether a region shows through a hole; its visible pixels do.
+            if self._has_holes[front]:
+                continue
             if _contains(self.polygons[front], self.polygons[depth]):
                 return front
         return None

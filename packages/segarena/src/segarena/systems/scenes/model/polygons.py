@@ -154,6 +154,75 @@ def crossings(points: Points) -> list[Crossing]:
     return sorted(found)
 
 
+def first_meeting(
+    rings: Sequence[Points],
+    shape: tuple[int, int],
+) -> tuple[float, float] | None:
+    """Return a vertex (row, column) near which two of several polygons meet; None if none do.
+
+    Edges on the frame of (H, W) pixels do not count, because clipping puts polygons there.
+    """
+    for index, ring in enumerate(rings):
+        for earlier in rings[:index]:
+            place = _meeting_of(earlier, ring, shape)
+            if place is not None:
+                return place
+    return None
+
+
+def _meeting_of(
+    one: Points,
+    other: Points,
+    shape: tuple[int, int],
+) -> tuple[float, float] | None:
+    starts, ends = _edges_inside(one, shape)
+    lows = np.minimum(starts, ends)
+    highs = np.maximum(starts, ends)
+    for start, end in zip(*_edges_inside(other, shape), strict=True):
+        is_near = (lows <= np.maximum(start, end)) & (highs >= np.minimum(start, end))
+        near = np.flatnonzero(is_near.all(axis=1))
+        if not len(near):
+            continue
+        a = starts[near]
+        b = ends[near]
+        c = np.broadcast_to(start, a.shape)
+        d = np.broadcast_to(end, a.shape)
+        crosses_one = orientations(a, b, c) * orientations(a, b, d) <= 0
+        crosses_other = orientations(c, d, a) * orientations(c, d, b) <= 0
+        if (crosses_one & crosses_other).any():
+            return float(start[0]), float(start[1])
+    return None
+
+
+def _edges_inside(points: Points, shape: tuple[int, int]) -> tuple[Points, Points]:
+    """Return the starts and ends of the edges of a polygon that do not run along the frame."""
+    ends = np.roll(points, -1, axis=0)
+    is_along = (points == ends) & ((points == 0) | (points == shape))
+    inside = ~is_along.any(axis=1)
+    return points[inside], ends[inside]
+
+
+def are_holes(rings: Sequence[Points]) -> list[bool]:
+    """Return, for polygons that do not meet, which of them lie in an odd number of the others."""
+    holes: list[bool] = []
+    for index, ring in enumerate(rings):
+        around = 0
+        for number, other in enumerate(rings):
+            if number != index and len(ring) and len(other):
+                around += int(contains_points(other, ring[:1])[0])
+        holes.append(around % 2 == 1)
+    return holes
+
+
+def total_area(rings: Sequence[Points], *, has_holes: bool) -> float:
+    """Return the sum of the areas of polygons in square pixels; holes are subtracted."""
+    holes = are_holes(rings) if has_holes else [False] * len(rings)
+    total = 0.0
+    for ring, is_hole in zip(rings, holes, strict=True):
+        total += -area(ring) if is_hole else area(ring)
+    return total
+
+
 def contains_points(polygon: Points, points: Points) -> Mask:
     """Return whether each of `points` (M, 2) is inside the polygon (even-odd rule) or on its outline."""
     inside = np.zeros(len(points), dtype=np.bool_)

@@ -1,5 +1,5 @@
-// Rasterize polygons to spans of columns in rows: pixels whose centre lies inside, by the even-odd
-// rule. Polygons with common sides neither share pixels nor leave gaps. The cost depends on the
+// Rasterize regions to spans of columns in rows: pixels whose centre lies inside an odd number of
+// outlines (the even-odd rule). Regions with common sides neither share pixels nor leave gaps. The cost depends on the
 // length of the outlines, not on the size of the picture.
 
 /** @typedef {import("../../../reports/viewer/viewport.js").Point} Point */
@@ -15,14 +15,14 @@
 const FARTHEST = 2 ** 18;
 
 /**
- * Return the pixels of a polygon in a picture; none below three vertices.
- * @param {Polygon} polygon
+ * Return the pixels inside outlines in a picture; outlines of less than three vertices have none.
+ * @param {Polygon[]} outlines
  * @param {Size} size
  * @returns {Spans}
  */
-export function fill(polygon, [width, height]) {
-  if (polygon.length < 3) return { top: 0, starts: new Int32Array(1), ends: new Int32Array(0), area: 0 };
-  const sides = sidesDownwards(polygon, height);
+export function fill(outlines, [width, height]) {
+  const sides = outlines.filter((outline) => outline.length > 2).flatMap((outline) => sidesDownwards(outline, height));
+  if (!sides.length) return { top: 0, starts: new Int32Array(1), ends: new Int32Array(0), area: 0 };
   let [top, bottom] = [height, 0];
   for (const side of sides) {
     top = Math.min(top, side.first);

@@ -5,6 +5,7 @@
 
 import { isSame, rounded } from "../common/geometry.js";
 import { LEAST_VERTICES } from "./outline-rules.js";
+import { ringsOf } from "./scene.js";
 
 /** @typedef {import("../common/geometry.js").Polygon} Polygon */
 /** @typedef {import("../../../reports/viewer/viewport.js").Point} Point */
@@ -65,9 +66,8 @@ export function moveOutlines(steps, ids, dx, dy) {
     if (staying) own.set(point, steps.addPoint([x + dx, y + dy]));
     else steps.movePoint(point, [x + dx, y + dy]);
   }
-  for (const { id, ring } of moved) {
-    const separate = ring.map((point) => own.get(point) ?? point);
-    if (separate.some((point, place) => point !== ring[place])) steps.splice(id, 0, ring.length, separate);
+  for (const region of moved) {
+    steps.setOutlines(region.id, ringsOf(region).map((ring) => ring.map((point) => own.get(point) ?? point)));
   }
   return null;
 }
@@ -85,14 +85,14 @@ export function duplicateRegions(steps, ids, by) {
   /** @type {Map<number, number>} */
   const copies = new Map();
   return ids.map((id) => {
-    const { ring, name, is_stuff, attributes } = scene.region(id);
+    const { ring, starts, name, is_stuff, attributes } = scene.region(id);
     const copied = ring.map((point) => {
       const [x, y] = scene.points[point];
       const copy = copies.get(point) ?? steps.addPoint([x + by, y + by]);
       copies.set(point, copy);
       return copy;
     });
-    return steps.addRegion(copied, { name, is_stuff, attributes }, scene.place(id));
+    return steps.addRegion(copied, { starts, name, is_stuff, attributes }, scene.place(id));
   });
 }
 
@@ -106,14 +106,14 @@ export function duplicateRegions(steps, ids, by) {
 export function copyRegions(steps, document, scale) {
   /** @type {Map<number, number>} */
   const copies = new Map();
-  return document.regions.map(({ ring, name, is_stuff, attributes }, place) => {
+  return document.regions.map(({ ring, starts, name, is_stuff, attributes }, place) => {
     const copied = ring.map((point) => {
       const [x, y] = document.points[point];
       const copy = copies.get(point) ?? steps.addPoint([x * scale[0], y * scale[1]]);
       copies.set(point, copy);
       return copy;
     });
-    return steps.addRegion(copied, { name, is_stuff, attributes }, place);
+    return steps.addRegion(copied, { starts, name, is_stuff, attributes }, place);
   });
 }
 

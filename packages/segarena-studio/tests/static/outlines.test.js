@@ -7,7 +7,7 @@ import { arcs, linesBetween } from "../../src/segarena_studio/static/editor/bord
 import { History } from "../../src/segarena_studio/static/editor/history.js";
 import { edgeAt, regionsAt } from "../../src/segarena_studio/static/editor/hit-testing.js";
 import { Depth } from "../../src/segarena_studio/static/editor/occlusion.js";
-import { copyRegions, duplicateRegions, moveOutlines } from "../../src/segarena_studio/static/editor/region-commands.js";
+import { copyRegions, duplicateRegions, joinRegions, moveOutlines } from "../../src/segarena_studio/static/editor/region-commands.js";
 import { addVertex, closeInto } from "../../src/segarena_studio/static/editor/region-drawing.js";
 import { labelPlace } from "../../src/segarena_studio/static/editor/region-labels.js";
 import { replaceScene } from "../../src/segarena_studio/static/editor/revision-choice.js";
@@ -152,6 +152,18 @@ test("moving, duplicating, copying and replacing keep all outlines", () => {
   assert.equal(fill(other.scene.outlines("r1"), [340, 340]).area, 4 * (100 ** 2 - 60 ** 2 + 20 ** 2 + 30 ** 2));
   other.run((steps) => replaceScene(steps, documentWithHole()));
   assert.deepEqual(other.scene.regions[0].starts, [4, 8, 12]);
+});
+
+test("regions are joined to one with all their outlines, unless these meet", () => {
+  const document = documentOf([square(30, 30, 20), square(10, 10, 100), square(130, 10, 20), square(140, 10, 5)]);
+  const { scene, history, run } = opened(document);
+  assert.equal(run((steps) => joinRegions(steps, ["r3", "r4"])), "joined");
+  assert.equal(run((steps) => joinRegions(steps, ["r1", "r2", "r3"])), null);
+  assert.deepEqual(scene.regions.map(({ id, name }) => [id, name]), [["r1", "region 1"], ["r4", "region 4"]]);
+  assert.deepEqual(scene.outlines("r1").map((_, index) => isHole(scene.outlines("r1"), index)), [true, false, false]);
+  assert.equal(fill(scene.outlines("r1"), [170, 170]).area, 100 ** 2 - 20 ** 2 + 20 ** 2);
+  history.undo();
+  assert.deepEqual(scene.toDocument(), document);
 });
 
 test("saves of several outlines are patched and merged by region", () => {

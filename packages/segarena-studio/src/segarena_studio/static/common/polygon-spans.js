@@ -9,6 +9,7 @@
  * `ends` lists the start and end columns of spans alternately; row `top + k` uses `starts[k]` to
  * `starts[k + 1]`.
  * @typedef {{top: number, starts: Int32Array, ends: Int32Array, area: number}} Spans
+ * @typedef {{first: number, last: number, from: Point, to: Point}} Side
  */
 
 // Coordinates beyond this lie outside every picture.
@@ -21,7 +22,9 @@ const FARTHEST = 2 ** 18;
  * @returns {Spans}
  */
 export function fill(outlines, [width, height]) {
-  const sides = outlines.filter((outline) => outline.length > 2).flatMap((outline) => sidesDownwards(outline, height));
+  /** @type {Side[]} */
+  const sides = [];
+  for (const outline of outlines) if (outline.length > 2) addSides(sides, outline, height);
   if (!sides.length) return { top: 0, starts: new Int32Array(1), ends: new Int32Array(0), area: 0 };
   let [top, bottom] = [height, 0];
   for (const side of sides) {
@@ -45,13 +48,13 @@ export function fill(outlines, [width, height]) {
 }
 
 /**
- * Return the sides that cross the centre of a row, from the upper end to the lower one, so that
+ * Add the sides that cross the centre of a row, from the upper end to the lower one, so that
  * neighbours with a common side compute the same pixels on it.
+ * @param {Side[]} sides
  * @param {Polygon} polygon
  * @param {number} height
  */
-function sidesDownwards(polygon, height) {
-  const sides = [];
+function addSides(sides, polygon, height) {
   let before = within(polygon[polygon.length - 1]);
   for (const vertex of polygon) {
     const here = within(vertex);
@@ -61,7 +64,6 @@ function sidesDownwards(polygon, height) {
     if (first < last) sides.push({ first, last, from, to });
     before = here;
   }
-  return sides;
 }
 
 /**

@@ -2,7 +2,8 @@
 // shown. The key bindings, help dialog, hint line and tool bar are all built from it.
 
 import { splitPoints } from "./vertex-editing.js";
-import { deleteRegions, duplicateRegions, moveRegion, putBefore, setField, setFields } from "./region-commands.js";
+import { deleteRegions, duplicateRegions, joinRegions, moveRegion, putBefore, setField, setFields } from "./region-commands.js";
+import { ruleAbout } from "./outline-rules.js";
 import { removeLastVertex } from "./region-drawing.js";
 
 /** @typedef {import("./editor.js").Editor} Editor */
@@ -112,6 +113,8 @@ export const ACTIONS = [
   { name: "extend", title: "Draw a hole in the region, or a further part of it", keys: ["Shift+H"], group: "Region",
     when: (editor) => hasRegion(editor) && !editor.alsoSelected.size && !editor.isReadOnly,
     run: (editor) => drawing(editor).begin(editor.selected), isOn: (editor) => editor.tool.name === "draw" && drawing(editor).owner !== null },
+  { name: "join", title: "Join the selected regions into one of several parts or with holes", keys: ["Shift+U"], group: "Region",
+    when: (editor) => editor.alsoSelected.size > 0 && !editor.isReadOnly, run: join },
   { name: "select-all", title: "Select all regions that the list shows", keys: ["Alt+A"], group: "Region", when: (editor) => !isDrawing(editor),
     run: (editor) => editor.selectAll(editor.listed()) },
   { name: "copy", title: "Copy your regions from another picture", keys: ["Shift+C"], group: "Region", when: (editor) => !isOpen(editor) && !editor.isReadOnly,
@@ -441,6 +444,15 @@ function duplicate(editor) {
   if (!isDone) return;
   editor.useTool("move");
   editor.selectAll(copies);
+}
+
+/** @param {Editor} editor */
+function join(editor) {
+  const ids = editor.selection;
+  const before = editor.scene.outlines(ids[0]);
+  if (!editor.edit("join", ids[0], (steps) => joinRegions(steps, ids))) return;
+  editor.select(ids[0]);
+  editor.say(ruleAbout(before, editor.scene.outlines(ids[0])));
 }
 
 /**

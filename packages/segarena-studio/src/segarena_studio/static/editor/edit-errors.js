@@ -14,6 +14,7 @@ export const REFUSALS = {
   large: "The region is too large to be painted; adjust its outline.",
   across: "This outline meets the region's own. Draw it inside the region for a hole, or outside for a further part.",
   covered: "A region in front covers this place: this region continues behind it, so it has no hole here.",
+  joined: "Only regions whose outlines do not meet can be joined. If they do, paint over the gap or the overlap instead.",
   outlines: "The border begins and ends on different outlines of the region. End it on the outline where it begins.",
   empty: "Nothing would be left of the region; delete it instead.",
   taken: "This line is already drawn.",

@@ -1,11 +1,12 @@
 // Operations on whole regions: add and delete, depth order, names and flags.
 //
 // Each function applies its change through `steps` (history.js) and returns null, or the reason for
-// a rejection: "locked", "few", "nothing".
+// a rejection: "locked", "few", "nothing", "joined" (outlines meet).
 
 import { isSame, rounded } from "../common/geometry.js";
 import { LEAST_VERTICES } from "./outline-rules.js";
 import { ringsOf } from "./scene.js";
+import { areSimple } from "./self-intersections.js";
 
 /** @typedef {import("../common/geometry.js").Polygon} Polygon */
 /** @typedef {import("../../../reports/viewer/viewport.js").Point} Point */
@@ -44,6 +45,24 @@ export function deleteRegion(steps, id) {
  */
 export function deleteRegions(steps, ids) {
   return firstRefusal(ids, (id) => deleteRegion(steps, id));
+}
+
+/**
+ * Make regions one region with all their outlines, at the place and with the name of the frontmost one.
+ * An outline within another one becomes a hole.
+ * @param {Steps} steps
+ * @param {string[]} ids front first
+ */
+export function joinRegions(steps, ids) {
+  const { scene } = steps;
+  const regions = ids.map((id) => scene.region(id));
+  if (regions.length < 2) return "nothing";
+  if (regions.some((region) => region.is_locked)) return "locked";
+  if (!areSimple(ids.flatMap((id) => scene.outlines(id)))) return "joined";
+  const rings = regions.flatMap(ringsOf).map((ring) => [...ring]);
+  for (const id of ids.slice(1)) steps.removeRegion(id);
+  steps.setOutlines(ids[0], rings);
+  return null;
 }
 
 /**

@@ -35,6 +35,10 @@ def read(value):
         ({"regions": [{"id": "", "ring": []}]}, "length"),
         ({"regions": [{"id": "a", "ring": [], "name": "x" * 201}]}, "length"),
         ({"regions": [{"id": "a", "ring": []}, {"id": "a", "ring": []}]}, "twice"),
+        (
+            {"regions": [{"id": "a", "ring": [0] * 501, "starts": list(range(1, 501))}]},
+            "at most 500 outlines, got 501",
+        ),
         ({"regions": [{"id": "a", "ring": [0, 1, 2], "starts": [3]}]}, "begin within the ring"),
         ({"regions": [{"id": "a", "ring": [0, 1, 2], "starts": [2, 1]}]}, "begin within the ring"),
         ({"regions": [{"id": "a", "ring": [0, 1, 2], "starts": [0]}]}, "begin within the ring"),

@@ -33,6 +33,8 @@ from segarena.systems.scenes.model.scene import ImageRecord, Region, Ring, Scene
 MOST_BYTES = 4 * 2**20
 """Size limit of one document."""
 MOST_REGIONS = 2000
+MOST_OUTLINES = 500
+"""Limit of one region."""
 MOST_POINTS = 100_000
 """Limit of one document; scenes of the papers have some dozens of regions and a few thousand points."""
 DECIMALS = 2
@@ -113,6 +115,11 @@ def read_document(text: bytes | msgspec.Raw) -> Document:
             raise InvalidInput(
                 f"scene: region {region.id} refers to point {max(region.ring)}, which does not exist"
             )
+        if len(region.starts) >= MOST_OUTLINES:
+            raise InvalidInput(
+                f"scene: region {region.id}: expected at most {MOST_OUTLINES} outlines, "
+                f"got {len(region.starts) + 1:,}"
+            )
         bounds = (0, *region.starts, len(region.ring))
         if region.starts and any(first >= end for first, end in pairwise(bounds)):
             raise InvalidInput(
@@ -148,6 +155,8 @@ def _separate_outlines(scene: Scene, region: Region) -> list[list[Ring]]:
     rings = [ring for ring in region.rings if ring]
     if len(rings) < 2:
         return [rings] if rings else []
+    if len(rings) > MOST_OUTLINES:
+        return [[ring] for ring in rings]
     outlines = scene.polygons(replace(region, rings=tuple(rings)))
     is_union = not region.has_holes and any(are_holes(outlines))
     if is_union or first_meeting(outlines, scene.shape) is not None:

@@ -17,6 +17,7 @@ export const REFUSALS = {
   joined: "Only regions whose outlines do not meet can be joined. If they do, paint over the gap or the overlap instead.",
   outlines: "The border begins and ends on different outlines of the region. End it on the outline where it begins.",
   empty: "Nothing would be left of the region; delete it instead.",
+  many: "A region can have at most 500 outlines.",
   taken: "This line is already drawn.",
   closed: "This scene cannot be changed.",
 };

@@ -8,7 +8,7 @@ import { area, boxOf, contains, isHole, outlinesContain, perimeter, project, seg
 import { fill } from "../common/polygon-spans.js";
 import { maskToBorders, simplify, simplifyLine } from "../common/run-lengths.js";
 import { areSimple, isSimple } from "./self-intersections.js";
-import { isCovered, LEAST_VERTICES } from "./outline-rules.js";
+import { isCovered, LEAST_VERTICES, MOST_OUTLINES } from "./outline-rules.js";
 import { ringsOf } from "./scene.js";
 
 /** @typedef {import("../common/geometry.js").Polygon} Polygon */
@@ -81,6 +81,7 @@ export function paintOn(steps, id, stroke) {
   const surrounded = stroke.isErasing ? [] : newHoles.filter(isEmptyInside);
   const traced = borders.filter((border) => !surrounded.includes(border));
   if (!traced.length && !away.length) return "empty";
+  if (traced.length + away.length > MOST_OUTLINES) return "many";
   const earlier = new Set(bordersOf({ ...raster, mask: before }).map(keyOf));
   const changed = keepVertices(near, traced, { box, staying, earlier });
   const rings = changed.map((outline) => outline.map((vertex) => (typeof vertex === "number" ? vertex : steps.addPoint(vertex))));

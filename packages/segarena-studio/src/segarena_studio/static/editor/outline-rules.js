@@ -11,6 +11,8 @@ import { fill, uncoveredPixels } from "../common/polygon-spans.js";
 /** @typedef {import("./scene.js").Scene} Scene */
 
 export const LEAST_VERTICES = 4;
+/** Of one region; the server accepts no more. */
+export const MOST_OUTLINES = 500;
 /** In pixels of the picture, regardless of the zoom. */
 export const LEAST_AREA_PX = 600;
 
@@ -39,7 +41,7 @@ export function refusalOfClosing(scene, size) {
 
 /**
  * Return why the open outline cannot become a hole or a further part of a region: "few", "crosses",
- * "across" (it meets an outline of the region), "covered", or null.
+ * "across" (it meets an outline of the region), "covered", "many" (outlines), or null.
  * @param {Scene} scene
  * @param {string} id
  */
@@ -48,6 +50,7 @@ export function refusalOfOutline(scene, id) {
   if (polygon.length < LEAST_VERTICES) return "few";
   if (firstCrossing(polygon) || area(polygon) === 0) return "crosses";
   const outlines = scene.outlines(id);
+  if (outlines.length >= MOST_OUTLINES) return "many";
   if (outlines.some((outline) => meetingOf(outline, polygon) !== null)) return "across";
   const isHoleInRegion = outlinesContain(outlines, polygon[0]);
   return isHoleInRegion && isCovered(scene, id, polygon) ? "covered" : null;

@@ -1,10 +1,10 @@
 // Operations on whole regions: add and delete, depth order, names and flags.
 //
 // Each function applies its change through `steps` (history.js) and returns null, or the reason for
-// a rejection: "locked", "few", "nothing", "joined" (outlines meet).
+// a rejection: "locked", "few", "nothing", "many" (outlines), "joined" (outlines meet).
 
 import { isSame, rounded } from "../common/geometry.js";
-import { LEAST_VERTICES } from "./outline-rules.js";
+import { LEAST_VERTICES, MOST_OUTLINES } from "./outline-rules.js";
 import { ringsOf } from "./scene.js";
 import { areSimple } from "./self-intersections.js";
 
@@ -58,7 +58,9 @@ export function joinRegions(steps, ids) {
   const regions = ids.map((id) => scene.region(id));
   if (regions.length < 2) return "nothing";
   if (regions.some((region) => region.is_locked)) return "locked";
-  if (!areSimple(ids.flatMap((id) => scene.outlines(id)))) return "joined";
+  const outlines = ids.flatMap((id) => scene.outlines(id));
+  if (outlines.length > MOST_OUTLINES) return "many";
+  if (!areSimple(outlines)) return "joined";
   const rings = regions.flatMap(ringsOf).map((ring) => [...ring]);
   for (const id of ids.slice(1)) steps.removeRegion(id);
   steps.setOutlines(ids[0], rings);

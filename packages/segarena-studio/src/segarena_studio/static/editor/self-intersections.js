@@ -29,8 +29,11 @@ export function areSimple(outlines) {
  * @returns {Point | null}
  */
 export function firstMeeting(outlines) {
+  if (outlines.length < 2) return null;
+  const boxes = outlines.map(boxOf);
   for (let later = 1; later < outlines.length; later++) {
     for (let earlier = 0; earlier < later; earlier++) {
+      if (!boxesMeet(boxes[earlier], boxes[later])) continue;
       const at = meetingOf(outlines[earlier], outlines[later]);
       if (at) return at;
     }
@@ -46,7 +49,6 @@ export function firstMeeting(outlines) {
  */
 export function meetingOf(one, other) {
   const box = boxOf(one);
-  if (!boxesMeet(box, boxOf(other))) return null;
   for (let place = 0; place < other.length; place++) {
     const [from, to] = [other[place], other[(place + 1) % other.length]];
     if (!boxesMeet(box, boxOf([from, to]))) continue;

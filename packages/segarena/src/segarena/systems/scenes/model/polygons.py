@@ -162,35 +162,24 @@ def first_meeting(
 
     Edges on the frame of (H, W) pixels do not count, because clipping puts polygons there.
     """
-    for index, ring in enumerate(rings):
-        for earlier in rings[:index]:
-            place = _meeting_of(earlier, ring, shape)
-            if place is not None:
-                return place
-    return None
-
-
-def _meeting_of(
-    one: Points,
-    other: Points,
-    shape: tuple[int, int],
-) -> tuple[float, float] | None:
-    starts, ends = _edges_inside(one, shape)
-    lows = np.minimum(starts, ends)
-    highs = np.maximum(starts, ends)
-    for start, end in zip(*_edges_inside(other, shape), strict=True):
-        is_near = (lows <= np.maximum(start, end)) & (highs >= np.minimum(start, end))
-        near = np.flatnonzero(is_near.all(axis=1))
-        if not len(near):
-            continue
-        a = starts[near]
-        b = ends[near]
-        c = np.broadcast_to(start, a.shape)
-        d = np.broadcast_to(end, a.shape)
-        crosses_one = orientations(a, b, c) * orientations(a, b, d) <= 0
-        crosses_other = orientations(c, d, a) * orientations(c, d, b) <= 0
-        if (crosses_one & crosses_other).any():
-            return float(start[0]), float(start[1])
+    edges = [_edges_inside(ring, shape) for ring in rings]
+    if len(edges) < 2:
+        return None
+    starts = np.concatenate([ring_starts for ring_starts, _ in edges])
+    ends = np.concatenate([ring_ends for _, ring_ends in edges])
+    ring_of = np.repeat(np.arange(len(edges)), [len(ring_starts) for ring_starts, _ in edges])
+    for first, second in _near_pairs(starts, ends):
+        differ = ring_of[first] != ring_of[second]
+        a = starts[first[differ]]
+        b = ends[first[differ]]
+        c = starts[second[differ]]
+        d = ends[second[differ]]
+        crosses_first = orientations(a, b, c) * orientations(a, b, d) <= 0
+        crosses_second = orientations(c, d, a) * orientations(c, d, b) <= 0
+        hits = np.flatnonzero(crosses_first & crosses_second)
+        if len(hits):
+            row, column = c[hits[0]].tolist()
+            return row, column
     return None
 
 
@@ -204,14 +193,18 @@ def _edges_inside(points: Points, shape: tuple[int, int]) -> tuple[Points, Point
 
 def are_holes(rings: Sequence[Points]) -> list[bool]:
     """Return, for polygons that do not meet, which of them lie in an odd number of the others."""
-    holes: list[bool] = []
-    for index, ring in enumerate(rings):
-        around = 0
-        for number, other in enumerate(rings):
-            if number != index and len(ring) and len(other):
-                around += int(contains_points(other, ring[:1])[0])
-        holes.append(around % 2 == 1)
-    return holes
+    drawn = [index for index, ring in enumerate(rings) if len(ring)]
+    firsts = np.array([rings[index][0] for index in drawn], dtype=np.float64).reshape(-1, 2)
+    is_hole = np.zeros(len(rings), dtype=np.bool_)
+    for outer in drawn:
+        ring = rings[outer]
+        # Most polygons are far apart, and comparing bounding boxes is cheap.
+        in_box = ((firsts >= ring.min(axis=0)) & (firsts <= ring.max(axis=0))).all(axis=1)
+        near = [place for place in np.flatnonzero(in_box).tolist() if drawn[place] != outer]
+        inside = contains_points(ring, firsts[near])
+        for place, is_inside in zip(near, inside.tolist(), strict=True):
+            is_hole[drawn[place]] ^= is_inside
+    return is_hole.tolist()
 
 
 def total_area(rings: Sequence[Points], *, has_holes: bool) -> float:

@@ -178,6 +178,17 @@ def test_outlines_that_meet_are_told_but_not_those_that_the_frame_cuts():
     assert np.array_equal(rasterise(cut).amodal(0), expected)
 
 
+def test_a_hole_behind_what_covers_it_is_told():
+    outlines = [*FRAME[0], *FRAME[1]]
+    document = scene(box(15, 15, 65, 65), outlines)
+    document["regions"][1]["starts"] = [4]
+    found = check_scene(document_to_scene(read(document), name="a.png", shape=(90, 120)))
+    assert [one.regions for one in found if one.kind == "modal"] == [("r2", "r1")]
+    document["regions"].reverse()
+    found = check_scene(document_to_scene(read(document), name="a.png", shape=(90, 120)))
+    assert "modal" not in {one.kind for one in found}
+
+
 def test_holes_and_parts_come_back_from_a_document():
     drawn = framed_scene(*FRAME)
     document = read_document(encode_document(drawn))

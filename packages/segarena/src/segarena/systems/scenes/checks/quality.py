@@ -102,6 +102,7 @@ def check_scene(
     found += _duplicates(scene, rasters, limits, outlines, memory)
     if scene.has_depth:
         found += _modal_regions(scene, rasters, limits, outlines, memory)
+        found += _covered_holes(scene, rasters, limits, outlines)
     found += _double_borders(scene, limits, memory)
     return found
 
@@ -430,6 +431,36 @@ def _modal_regions(
             )
             centre = region_centre(other)
             yield scene.defect("modal", message, region, front, severity="warning", place=centre)
+
+
+def _covered_holes(
+    scene: Scene,
+    rasters: Rasters,
+    limits: QualityLimits,
+    outlines: _Outlines,
+) -> Iterator[Defect]:
+    """Yield defects for holes that a region in front covers: the object continues behind that region."""
+    extents = [raster.amodal for raster in rasters.regions]
+    for depth, region in enumerate(scene.regions):
+        if not region.has_holes:
+            continue
+        rings = outlines.polygons[depth]
+        for ring, is_hole in zip(rings, polygons.are_holes(rings), strict=True):
+            if not is_hole:
+                continue
+            hole = fill_polygon(ring, scene.shape, rule=scene.fill_rule)
+            hole_px = int(np.count_nonzero(hole.mask))
+            for front_depth in overlapping_windows([hole], extents[:depth])[:, 1].tolist():
+                covered_px = shared_patch_px(hole, extents[front_depth])
+                if covered_px < (1 - limits.least_visible) * hole_px:
+                    continue
+                front = scene.regions[front_depth]
+                message = (
+                    f"expected it to continue behind region {front.id}, which covers its hole; "
+                    "delete the hole, or correct the order"
+                )
+                place = _as_position(ring[0])
+                yield scene.defect("modal", message, region, front, severity="warning", place=place)
 
 
 def _shared_px(

@@ -46,6 +46,8 @@ export class Drawing {
     if (id !== null && editor.scene.region(id).is_locked) return void editor.refuse("locked");
     this.extended = id;
     editor.useTool("draw");
+    // A read-only picture has refused.
+    if (editor.tool !== this) return;
     editor.select(id);
     editor.changed();
   }

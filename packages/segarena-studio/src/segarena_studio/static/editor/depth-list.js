@@ -427,7 +427,7 @@ class Row {
       run(editor, "extend");
       editor.picture.overlay.focus();
     });
-    ways.append(this.kindChoice(region.is_stuff), zoom, copy, extend, away);
+    ways.append(this.kindChoice(region.is_stuff), extend, zoom, copy, away);
     const list = document.createElement("div");
     list.className = "overlaps";
     list.append(...outlines.map((_, index) => this.outline(outlines, index)), ...overlaps.map((other) => this.overlap(other)));

@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+from itertools import chain, pairwise
 from pathlib import Path
 
 import cv2
@@ -14,6 +15,7 @@ from segarena.systems.scenes.checks.quality import check_scene
 from segarena.systems.scenes.model import polygons
 from segarena.systems.scenes.model.rasters import rasterise
 from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene
+from segarena_studio.annotation.scene_document import have_holes
 
 HERE = Path(__file__).parent / "static"
 SIZE = (160, 120)
@@ -65,20 +67,30 @@ def random_document(rng):
         if regions and rng.random() < 0.1:
             ring = list(regions[-1]["ring"])
         flags = {"is_stuff": False, "is_hidden": False, "is_locked": False}
-        regions.append(
-            {"id": f"r{number}", "ring": ring, "name": rng.choice(["", " ", "dog"]), **flags}
-        )
+        region = {"id": f"r{number}", "ring": ring, "name": rng.choice(["", " ", "dog"]), **flags}
+        if rng.random() < 0.3:  # a hole, or an outline that crosses the first one
+            region["starts"] = [len(ring)]
+            middle = np.mean([points[at] for at in ring], axis=0)
+            corners = rng.uniform(2, 20) * np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)])
+            region["ring"] = [*ring, *range(len(points), len(points) + 4)]
+            points += (middle + corners).round(1).tolist()
+        regions.append(region)
     return {"version": 1, "points": points, "regions": regions, "next_id": 9}
 
 
 def scene_of(document):
     """Convert a document to points and rings, rows before columns."""
-    regions = tuple(
-        Region(id=one["id"], name=one["name"], rings=(tuple(one["ring"]),))
-        for one in document["regions"]
-    )
     vertices = tuple((y, x) for x, y in document["points"])
-    return Scene(image=ImageRecord(id="1", shape=SIZE[::-1]), regions=regions, vertices=vertices)
+    regions = []
+    for one in document["regions"]:
+        bounds = [0, *one.get("starts", []), len(one["ring"])]
+        rings = tuple(tuple(one["ring"][first:end]) for first, end in pairwise(bounds))
+        outlines = [np.array([vertices[at] for at in ring]) for ring in rings]
+        # Outside the frame there are no edges to leave out.
+        has_holes = have_holes(outlines, (-1, -1))
+        regions.append(Region(id=one["id"], name=one["name"], rings=rings, has_holes=has_holes))
+    image = ImageRecord(id="1", shape=SIZE[::-1])
+    return Scene(image=image, regions=tuple(regions), vertices=vertices)
 
 
 def filled_parts(mask):
@@ -113,18 +125,21 @@ def test_outlines_measure_the_same(asked):
     simple = 0
     for document, said in asked:
         scene = scene_of(document)
-        drawn = [scene.polygons(region)[0] for region in scene.regions]
-        np.testing.assert_allclose(
-            said["areas"], [polygons.area(one) for one in drawn], rtol=1e-12, atol=1e-9
+        drawn = [ring for region in scene.regions for ring in scene.polygons(region)]
+        areas, perimeters, are_simple = (
+            list(chain.from_iterable(said[key])) for key in ("areas", "perimeters", "simple")
         )
         np.testing.assert_allclose(
-            said["perimeters"], [polygons.perimeter(one) for one in drawn], rtol=1e-12
+            areas, [polygons.area(one) for one in drawn], rtol=1e-12, atol=1e-9
         )
-        assert said["simple"] == [len(one) > 2 and not polygons.crossings(one) for one in drawn]
+        np.testing.assert_allclose(
+            perimeters, [polygons.perimeter(one) for one in drawn], rtol=1e-12
+        )
+        assert are_simple == [len(one) > 2 and not polygons.crossings(one) for one in drawn]
         assert {tuple(edge) for edge in said["shared"]} == {
             edge for edge in scene.shared_edges() if edge[0] != edge[1]
         }
-        simple += sum(said["simple"])
+        simple += sum(are_simple)
     assert 100 < simple < sum(len(document["regions"]) for document, _ in asked) - 50
 
 

@@ -7,12 +7,17 @@ from segarena.arrays.coco_rle import Rle
 from segarena.arrays.polygon_fill import Patch, fill_polygons
 from segarena.errors import InvalidInput
 from segarena.systems.scenes.model import polygons
-from segarena.systems.scenes.model.rasters import crop_mask
+from segarena.systems.scenes.model.rasters import crop_mask, rasterise
 from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene
 from segarena_studio.annotation.prior_annotations import (
     masks_to_polygons,
     read_annotations,
     trace_mask,
+)
+from segarena_studio.annotation.scene_document import (
+    document_to_scene,
+    encode_document,
+    read_document,
 )
 
 
@@ -57,6 +62,18 @@ def test_a_scene_of_masks_keeps_order_and_names():
     assert [(region.name, region.mask, len(region.rings)) for region in found.regions] == [
         ("dog", None, 1), ("grass", None, 1),
     ]  # fmt: skip
+
+
+def test_a_mask_of_several_pieces_with_a_hole_is_one_region():
+    mask = np.zeros((60, 90), np.bool_)
+    mask[5:45, 5:45] = mask[10:30, 60:80] = True
+    mask[15:35, 15:35] = False
+    image = ImageRecord(id="1", shape=(60, 90))
+    scene = masks_to_polygons(Scene(image=image, regions=(Region(id="1", mask=Rle.of(mask)),)))
+    document = read_document(encode_document(scene))
+    assert [len(region.rings) for region in document.regions] == [3]
+    again = document_to_scene(document, name="1", shape=(60, 90))
+    assert np.array_equal(rasterise(again).amodal(0), mask)
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[1, 2]", b'{"a": 3}', b"\x00\xff"])

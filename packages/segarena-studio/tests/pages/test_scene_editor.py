@@ -558,3 +558,50 @@ def test_attributes_are_filled_in_by_keyboard_and_undone(alone, task, editor, ke
     page.keyboard.press("z")
     page.keyboard.press("z")
     assert "attributes" not in kept(page)["regions"][0]
+
+
+HOLE = ((140, 160), (200, 160), (200, 220), (140, 220))
+ISLAND = ((360, 160), (420, 160), (420, 220), (360, 220))
+
+
+@pytest.mark.parametrize("name", ["finger", "keys"])
+def test_a_hole_and_a_further_part_are_drawn_deleted_and_undone(name, editor, kept, barriers):
+    page = editor(**BROWSERS.get(name, {}))
+    hand = HANDS[name](page, SIZE)
+    draw(page, hand, "house")
+    for outline, said in ((HOLE, "A hole was cut."), (ISLAND, "The region has a further part.")):
+        hand.press('.regions li.is-selected button:has-text("Hole or part")')
+        for place in outline:
+            hand.tap(place)
+        hand.close()
+        page.locator("#said", has_text=said).wait_for()
+    (house,) = kept(page)["regions"]
+    assert (house["name"], house["starts"]) == ("house", [4, 8])
+    lines = page.locator(".regions li.is-selected .overlap span")
+    assert [text.split(" of ")[0] for text in lines.all_text_contents()] == ["Part", "Hole", "Part"]
+    assert barriers(page) == {}
+    hand.press('.regions li.is-selected .overlap:nth-child(2) button:has-text("Delete")')
+    assert kept(page)["regions"][0]["starts"] == [4]
+    page.keyboard.press("z")
+    page.keyboard.press("z")
+    assert page.evaluate("segarena.editor.scene.open.length") == 4, "the part is open again"
+    hand.close()
+    assert kept(page)["regions"][0]["starts"] == [4, 8]
+
+
+def test_the_brush_cuts_holes_except_behind_what_covers_them(editor, kept):
+    page = editor()
+    mouse = Mouse(page, SIZE)
+    draw(page, mouse, "house", "door")
+    page.locator(".regions .grip").nth(1).click()
+    page.keyboard.press("Shift+B")
+    page.keyboard.down("Alt")
+    mouse.drag((130, 170), (140, 170))
+    assert "A hole was cut." in page.locator("#said").text_content()
+    mouse.drag((200, 270), (201, 270))
+    assert "so it has no hole here" in page.locator("#said").text_content()
+    page.keyboard.up("Alt")
+    house = kept(page)["regions"][1]
+    assert len(house["starts"]) == 1
+    page.keyboard.press("z")
+    assert "starts" not in kept(page)["regions"][1]

@@ -14,9 +14,9 @@ function answersAbout({ size, document }) {
   const ids = scene.regions.map(({ id }) => id);
   return {
     document: scene.toDocument(),
-    areas: ids.map((id) => area(scene.polygon(id))),
-    perimeters: ids.map((id) => perimeter(scene.polygon(id))),
-    simple: ids.map((id) => isSimple(scene.polygon(id))),
+    areas: ids.map((id) => scene.outlines(id).map(area)),
+    perimeters: ids.map((id) => scene.outlines(id).map(perimeter)),
+    simple: ids.map((id) => scene.outlines(id).map(isSimple)),
     overlap_px: ids.map((one) => ids.map((other) => depth.overlapPx(one, other))),
     visible_px: ids.map((id) => depth.visiblePx(id)),
     occlusion: ids.map((id) => depth.occlusion(id)),

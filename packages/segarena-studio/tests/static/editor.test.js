@@ -243,3 +243,62 @@ test("a duplicate is in front of its original, with its name and its own vertice
   key("Z");
   assert.deepEqual(scene.regions.map((region) => region.id), [first, second]);
 });
+
+/** Draw an open outline with the keyboard cursor. */
+function drawAt({ key, go }, ...places) {
+  for (const place of places) {
+    go(...place);
+    key("Enter");
+  }
+}
+
+const HOLE = [[70, 100], [90, 100], [90, 140], [70, 140]];
+
+test("a hole is drawn by keys in the selected region, and the next outline is a region again", () => {
+  const page = begun();
+  const { editor, scene, key, said } = page;
+  key("A", "Shift+H");
+  assert.equal(editor.selected, "r1");
+  drawAt(page, ...HOLE);
+  key("G");
+  assert.deepEqual(scene.region("r1").starts, [8]);
+  assert.equal(editor.selected, "r1");
+  assert.match(said.at(-1), /A hole was cut/);
+  drawAt(page, [250, 50], [300, 50], [300, 100], [250, 100]);
+  key("G");
+  assert.deepEqual(scene.regions.map(({ id }) => id), ["r2", "r1"]);
+  key("Z", "Z", "Z", "Z", "Z", "Z");
+  assert.equal(scene.open.length, 4, "the hole is open again");
+  key("G");
+  assert.deepEqual(scene.region("r1").starts, [8], "and still a hole");
+  assert.equal(scene.regions.length, 1);
+  key("Z", "X");
+  drawAt(page, [250, 50], [300, 50], [300, 100], [250, 100]);
+  key("G");
+  assert.equal(scene.regions.length, 2, "redone, it does not make the next outline a part");
+});
+
+test("Escape goes back to new regions, and an open outline can become a hole later", () => {
+  const page = begun();
+  const { editor, scene, key } = page;
+  key("A", "Shift+H", "Escape");
+  assert.equal(editor.selected, null);
+  drawAt(page, ...HOLE);
+  editor.select("r1");
+  key("Shift+H", "Escape");
+  assert.equal(scene.open.length, 4);
+  key("G");
+  assert.deepEqual(scene.region("r1").starts, [8]);
+});
+
+test("a hole snaps to neighbours but not to its own region, and a locked region gets none", () => {
+  const page = begun();
+  const { editor, scene, key, go, said } = page;
+  key("A", "Shift+H");
+  go(55, 60);
+  key("Enter");
+  assert.deepEqual(scene.openPolygon(), [[55, 60]], "not on the side at x = 50");
+  key("Z", "A", "L", "Shift+H");
+  assert.equal(editor.tool.name, "adjust");
+  assert.match(said.at(-1), /locked/);
+});

@@ -108,8 +108,8 @@ test("regions drawn twice are told of, and only those", () => {
 });
 
 test("outlines outside the picture have no pixels, and huge ones those of the picture", () => {
-  assert.equal(fill([[100, 10], [200, 10], [150, 50]], SIZE).area, 0);
-  assert.equal(fill([[-50, -10], [-5, -10], [-20, 500]], SIZE).area, 0);
-  assert.equal(fill([[-1e9, -1e9], [1e9, -1e9], [1e9, 1e9], [-1e9, 1e9]], SIZE).area, 80 * 60);
-  assert.equal(fill([[1, 1], [5, 5]], SIZE).area, 0);
+  assert.equal(fill([[[100, 10], [200, 10], [150, 50]]], SIZE).area, 0);
+  assert.equal(fill([[[-50, -10], [-5, -10], [-20, 500]]], SIZE).area, 0);
+  assert.equal(fill([[[-1e9, -1e9], [1e9, -1e9], [1e9, 1e9], [-1e9, 1e9]]], SIZE).area, 80 * 60);
+  assert.equal(fill([[[1, 1], [5, 5]]], SIZE).area, 0);
 });

@@ -176,6 +176,13 @@ def test_unions_and_nothing():
     assert join_patches([]).full(SHAPE).sum() == 0
 
 
+@given(rings, rings)
+def test_the_even_odd_rule_leaves_out_what_two_polygons_share(one, other):
+    found = fill_polygons([np.array(one), np.array(other)], SHAPE, is_even_odd=True).full(SHAPE)
+    each = [fill_polygon(np.array(ring), SHAPE).full(SHAPE) for ring in (one, other)]
+    assert np.array_equal(found, each[0] ^ each[1])
+
+
 def test_areas_follow_the_polygon_closely():
     angles = np.linspace(0, 2 * math.pi, 64, endpoint=False)
     circle = np.stack([100 + 80 * np.sin(angles), 100 + 80 * np.cos(angles)], axis=1)

@@ -18,6 +18,7 @@ from segarena.arrays.polygon_fill import Patch
 from segarena.arrays.polygon_points import Points
 from segarena.errors import DatasetError, InvalidInput
 from segarena.systems.scenes.files.formats import read_scenes
+from segarena.systems.scenes.model.polygons import are_holes
 from segarena.systems.scenes.model.rasters import amodal_patch
 from segarena.systems.scenes.model.scene import Region, Scene, SceneSet, make_scene
 from segarena_server.site import Site
@@ -162,20 +163,23 @@ class _PictureIndex:
 
 
 def masks_to_polygons(scene: Scene) -> Scene:
-    """Return a scene in which all regions are polygons: masks become their outer borders, without holes."""
+    """Return a scene in which all regions are polygons: masks become their borders."""
     regions: list[tuple[Region, list[Points]]] = []
     for region in scene.regions:
         polygons = list(scene.polygons(region))
+        has_holes = region.has_holes
         if not polygons:
             polygons = trace_mask(amodal_patch(scene, region))
-        regions.append((replace(region, mask=None), polygons))
+            has_holes = len(polygons) > 1 and any(are_holes(polygons))
+        regions.append((replace(region, mask=None, has_holes=has_holes), polygons))
     return make_scene(scene.image, regions, annotator=scene.annotator, has_depth=scene.has_depth)
 
 
 def trace_mask(patch: Patch) -> list[Points]:
-    """Trace the outer borders of the pieces of a mask as polygons, to within a pixel, largest first.
+    """Trace the borders of the pieces and holes of a mask as polygons, to within a pixel, largest first.
 
-    Corners are pixel corners, (row, column), as everywhere in scenes.
+    Pieces and holes of fewer than 20 pixels are left out. Corners are pixel corners, (row, column),
+    as everywhere in scenes.
     """
     if not patch.mask.any():
         return []
@@ -184,7 +188,7 @@ def trace_mask(patch: Patch) -> list[Points]:
     padded = np.pad(patch.mask, 1)
     doubled_rows = np.repeat(padded, 2, axis=0)
     doubled = np.repeat(doubled_rows, 2, axis=1).astype(np.uint8)
-    borders, _ = cv2.findContours(doubled, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
+    borders, _ = cv2.findContours(doubled, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_NONE)
     top = patch.window[0].start
     left = patch.window[1].start
     found: list[tuple[float, Points]] = []

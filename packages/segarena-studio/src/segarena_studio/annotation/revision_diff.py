@@ -47,7 +47,7 @@ def _differences(
     # Compare coordinates, because point indices may differ between revisions.
     old_outline = [before.points[at] for at in old.ring]
     new_outline = [after.points[at] for at in new.ring]
-    if old_outline != new_outline:
+    if old_outline != new_outline or old.starts != new.starts:
         yield "outline"
     if old.name != new.name:
         yield f"was named {old.name!r}" if old.name else "named"

@@ -92,7 +92,12 @@ def _with_editor_count(scene: Scene, defect: Defect) -> Defect:
     if defect.kind != "small":
         return defect
     region = next(one for one in scene.regions if one.id == defect.regions[0])
-    count = fill_polygons(scene.polygons(region), scene.shape, rule="pixel-centre").mask.sum()
+    count = fill_polygons(
+        scene.polygons(region),
+        scene.shape,
+        rule="pixel-centre",
+        is_even_odd=region.has_holes,
+    ).mask.sum()
     if count < QualityLimits().least_area_px:
         return defect
     message = (

@@ -2,12 +2,18 @@
 
 `{"version": 1, "points": [[x, y], ...], "regions": [{"id", "ring", "name", "is_stuff", ...}, ...],
 "next_id": 8}`, regions front to back. Coordinates are (x, y) in pixels of the displayed picture and
-may lie outside it; a point that two rings reference is one shared vertex. Additional fields of the
+may lie outside it; a point that two rings reference is one shared vertex. A region of several
+outlines has them one after the other in its ring, and `starts` with the places in the ring at which
+the second and later ones begin; documents from before there were holes and parts have no `starts`.
+Outlines do not cross, and inside is what an odd number of them contain. Additional fields of the
 editor are preserved.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import accumulate, chain, pairwise
 from typing import Annotated, Literal
 
 import msgspec
@@ -16,12 +22,19 @@ from numpy.typing import NDArray
 
 from segarena.arrays.polygon_points import Points
 from segarena.errors import InvalidInput
-from segarena.systems.scenes.model.polygons import clip_to_frame, without_repeats
-from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene, make_scene
+from segarena.systems.scenes.model.polygons import (
+    are_holes,
+    clip_to_frame,
+    first_meeting,
+    without_repeats,
+)
+from segarena.systems.scenes.model.scene import ImageRecord, Region, Ring, Scene, make_scene
 
 MOST_BYTES = 4 * 2**20
 """Size limit of one document."""
 MOST_REGIONS = 2000
+MOST_OUTLINES = 500
+"""Limit of one region."""
 MOST_POINTS = 100_000
 """Limit of one document; scenes of the papers have some dozens of regions and a few thousand points."""
 DECIMALS = 2
@@ -42,10 +55,18 @@ class DrawnRegion(msgspec.Struct, frozen=True, kw_only=True):
 
     id: _Id
     ring: tuple[_Index, ...]
+    starts: tuple[_Index, ...] = ()
+    """Places in the ring at which further outlines begin."""
     name: _Name = ""
     is_stuff: bool | None = None
     attributes: _Attributes = {}
     """Values of the project's attributes, by name; absent if none are set."""
+
+    @property
+    def rings(self) -> tuple[tuple[int, ...], ...]:
+        """The outlines, as indices of points."""
+        bounds = (0, *self.starts, len(self.ring))
+        return tuple(self.ring[first:end] for first, end in pairwise(bounds))
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,27 +115,53 @@ def read_document(text: bytes | msgspec.Raw) -> Document:
             raise InvalidInput(
                 f"scene: region {region.id} refers to point {max(region.ring)}, which does not exist"
             )
+        if len(region.starts) >= MOST_OUTLINES:
+            raise InvalidInput(
+                f"scene: region {region.id}: expected at most {MOST_OUTLINES} outlines, "
+                f"got {len(region.starts) + 1:,}"
+            )
+        bounds = (0, *region.starts, len(region.ring))
+        if region.starts and any(first >= end for first, end in pairwise(bounds)):
+            raise InvalidInput(
+                f"scene: region {region.id}: expected outlines that begin within the ring, in order, "
+                f"got {region.starts}"
+            )
     return document
 
 
 def encode_document(scene: Scene) -> bytes:
-    """Encode a scene of polygons; a region with several polygons becomes several adjacent regions."""
+    """Encode a scene of polygons; a region whose polygons overlap becomes several adjacent regions."""
     points: list[tuple[float, float]] = [(column, row) for row, column in scene.vertices]
     regions: list[dict[str, object]] = []
     for region in scene.regions:
-        for ring in region.rings:
-            regions.append(
-                {
-                    "id": f"r{len(regions) + 1}",
-                    "ring": ring,
-                    "name": region.name,
-                    "is_stuff": bool(region.is_stuff),
-                    "is_hidden": False,
-                    "is_locked": False,
-                }
-            )
+        for rings in _separate_outlines(scene, region):
+            made: dict[str, object] = {
+                "id": f"r{len(regions) + 1}",
+                "ring": tuple(chain.from_iterable(rings)),
+                "name": region.name,
+                "is_stuff": bool(region.is_stuff),
+                "is_hidden": False,
+                "is_locked": False,
+            }
+            if len(rings) > 1:
+                made["starts"] = tuple(accumulate(len(ring) for ring in rings[:-1]))
+            regions.append(made)
     document = {"version": 1, "points": points, "regions": regions, "next_id": len(regions) + 1}
     return msgspec.json.encode(document)
+
+
+def _separate_outlines(scene: Scene, region: Region) -> list[list[Ring]]:
+    """Return the rings of a region that can be outlines of one region of a document, as lists of them."""
+    rings = [ring for ring in region.rings if ring]
+    if len(rings) < 2:
+        return [rings] if rings else []
+    if len(rings) > MOST_OUTLINES:
+        return [[ring] for ring in rings]
+    outlines = scene.polygons(replace(region, rings=tuple(rings)))
+    is_union = not region.has_holes and any(are_holes(outlines))
+    if is_union or first_meeting(outlines, scene.shape) is not None:
+        return [[ring] for ring in rings]
+    return [rings]
 
 
 def document_to_scene(
@@ -144,26 +191,41 @@ def document_to_scene(
     )
     regions: list[tuple[Region, list[Points]]] = []
     for drawn in document.regions:
-        outline = clip_outline(points, drawn, shape)
+        outlines = clip_outlines(points, drawn, shape)
         region = Region(
             id=drawn.id,
             name=drawn.name,
+            has_holes=have_holes(outlines, shape),
             is_stuff=drawn.is_stuff,
             attributes={"attributes": dict(drawn.attributes)} if drawn.attributes else {},
         )
-        # Nothing remains of an outline outside the frame after clipping.
-        regions.append((region, [outline] if len(outline) else []))
+        regions.append((region, outlines))
     return make_scene(image, regions, annotator=annotator, fill_rule="coco")
 
 
-def clip_outline(
+def have_holes(outlines: Sequence[Points], shape: tuple[int, int]) -> bool:
+    """Return whether the extent of outlines differs from their union."""
+    if len(outlines) < 2:
+        return False
+    return any(are_holes(outlines)) or first_meeting(outlines, shape) is not None
+
+
+def clip_outlines(
     points: NDArray[np.float64],
     region: DrawnRegion,
     shape: tuple[int, int],
-) -> Points:
-    """Clip the outline of a region to the frame; float64 (N, 2), rows and columns."""
-    ring = points[list(region.ring)].reshape(-1, 2)
-    inside = ((ring >= 0) & (ring <= shape)).all()
-    # Most outlines lie inside the frame, and clipping is slow.
-    cut = ring if inside else clip_to_frame(ring, shape)
-    return without_repeats(np.round(cut, DECIMALS))
+) -> list[Points]:
+    """Clip the outlines of a region to the frame; each float64 (N, 2), rows and columns.
+
+    Outlines outside the frame are left out.
+    """
+    clipped: list[Points] = []
+    for indices in region.rings:
+        ring = points[list(indices)].reshape(-1, 2)
+        inside = ((ring >= 0) & (ring <= shape)).all()
+        # Most outlines lie inside the frame, and clipping is slow.
+        cut = ring if inside else clip_to_frame(ring, shape)
+        outline = without_repeats(np.round(cut, DECIMALS))
+        if len(outline):
+            clipped.append(outline)
+    return clipped

@@ -283,12 +283,15 @@ def _paths(document: Document) -> list[str]:
     """Return the outlines of a document as SVG path data."""
     found: list[str] = []
     for region in document.regions:
-        # One decimal is enough: a tenth of a pixel is invisible, and a page has thousands of
-        # corners.
-        corners = " ".join(
-            f"{document.points[at][0]:.1f},{document.points[at][1]:.1f}" for at in region.ring
-        )
-        found.append(f"M{corners}Z" if corners else "")
+        path = ""
+        for ring in region.rings:
+            # One decimal is enough: a tenth of a pixel is invisible, and a page has thousands of
+            # corners.
+            corners = " ".join(
+                f"{document.points[at][0]:.1f},{document.points[at][1]:.1f}" for at in ring
+            )
+            path += f"M{corners}Z" if corners else ""
+        found.append(path)
     return found
 
 

@@ -78,8 +78,9 @@ def fill_polygons(
     shape: tuple[int, int],
     *,
     rule: FillRule = "pixel-centre",
+    is_even_odd: bool = False,
 ) -> Patch:
-    """Return the union of several polygons.
+    """Return the union of several polygons, or the pixels in an odd number of them.
 
     >>> squares = [np.array([(k, k), (k, k + 1.0), (k + 1.0, k + 1.0), (k + 1.0, k)]) for k in (0.0, 1.0)]
     >>> fill_polygons(squares, (2, 2)).mask.astype(int)
@@ -89,11 +90,11 @@ def fill_polygons(
     patches = [fill_polygon(points, shape, rule=rule) for points in polygons]
     if len(patches) == 1:
         return patches[0]
-    return join_patches(patches)
+    return join_patches(patches, is_even_odd=is_even_odd)
 
 
-def join_patches(patches: Iterable[Patch]) -> Patch:
-    """Return the union of patches; an empty list gives an empty patch.
+def join_patches(patches: Iterable[Patch], *, is_even_odd: bool = False) -> Patch:
+    """Return the union of patches, or the pixels in an odd number of them; an empty list gives an empty patch.
 
     >>> join_patches([]).mask.shape
     (0, 0)
@@ -104,7 +105,11 @@ def join_patches(patches: Iterable[Patch]) -> Patch:
         window = join_windows(window, patch.window)
     mask = np.zeros(window_shape(window), dtype=np.bool_)
     for patch in patches:
-        mask[within_window(patch.window, window)] |= patch.mask
+        part = mask[within_window(patch.window, window)]
+        if is_even_odd:
+            part ^= patch.mask
+        else:
+            part |= patch.mask
     return Patch(window, mask)
 
 

@@ -270,16 +270,52 @@ export function boxHolds(box, at, margin = 0) {
  * @param {Point} at
  */
 export function contains(polygon, at) {
+  return positionIn(polygon, at) !== "outside";
+}
+
+/**
+ * Test whether a point lies inside an odd number of outlines, or on one of them.
+ * @param {Polygon[]} outlines
+ * @param {Point} at
+ */
+export function outlinesContain(outlines, at) {
+  let isInside = false;
+  for (const outline of outlines) {
+    const position = positionIn(outline, at);
+    if (position === "on") return true;
+    if (position === "inside") isInside = !isInside;
+  }
+  return isInside;
+}
+
+/**
+ * Test whether one of several outlines that do not cross is a hole: it lies in an odd number of the
+ * others.
+ * @param {Polygon[]} outlines
+ * @param {number} index
+ */
+export function isHole(outlines, index) {
+  const [at] = outlines[index];
+  const around = outlines.filter((outline, other) => other !== index && at !== undefined && contains(outline, at));
+  return around.length % 2 === 1;
+}
+
+/**
+ * @param {Polygon} polygon
+ * @param {Point} at
+ * @returns {"inside" | "on" | "outside"}
+ */
+function positionIn(polygon, at) {
   let isInside = false;
   for (let index = 0, before = polygon.length - 1; index < polygon.length; before = index++) {
     const [start, end] = [polygon[before], polygon[index]];
     const [upper, lower] = start[1] <= end[1] ? [start, end] : [end, start];
     if (at[1] < upper[1] || at[1] > lower[1]) continue;
     const side = turn(upper, lower, at);
-    if (side === 0 && at[0] >= Math.min(start[0], end[0]) && at[0] <= Math.max(start[0], end[0])) return true;
+    if (side === 0 && at[0] >= Math.min(start[0], end[0]) && at[0] <= Math.max(start[0], end[0])) return "on";
     if (at[1] < lower[1] && side > 0) isInside = !isInside;
   }
-  return isInside;
+  return isInside ? "inside" : "outside";
 }
 
 /**

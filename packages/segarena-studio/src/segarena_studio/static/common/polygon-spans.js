@@ -1,5 +1,5 @@
-// Rasterize polygons to spans of columns in rows: pixels whose centre lies inside, by the even-odd
-// rule. Polygons with common sides neither share pixels nor leave gaps. The cost depends on the
+// Rasterize regions to spans of columns in rows: pixels whose centre lies inside an odd number of
+// outlines (the even-odd rule). Regions with common sides neither share pixels nor leave gaps. The cost depends on the
 // length of the outlines, not on the size of the picture.
 
 /** @typedef {import("../../../reports/viewer/viewport.js").Point} Point */
@@ -9,20 +9,23 @@
  * `ends` lists the start and end columns of spans alternately; row `top + k` uses `starts[k]` to
  * `starts[k + 1]`.
  * @typedef {{top: number, starts: Int32Array, ends: Int32Array, area: number}} Spans
+ * @typedef {{first: number, last: number, from: Point, to: Point}} Side
  */
 
 // Coordinates beyond this lie outside every picture.
 const FARTHEST = 2 ** 18;
 
 /**
- * Return the pixels of a polygon in a picture; none below three vertices.
- * @param {Polygon} polygon
+ * Return the pixels inside outlines in a picture; outlines of less than three vertices have none.
+ * @param {Polygon[]} outlines
  * @param {Size} size
  * @returns {Spans}
  */
-export function fill(polygon, [width, height]) {
-  if (polygon.length < 3) return { top: 0, starts: new Int32Array(1), ends: new Int32Array(0), area: 0 };
-  const sides = sidesDownwards(polygon, height);
+export function fill(outlines, [width, height]) {
+  /** @type {Side[]} */
+  const sides = [];
+  for (const outline of outlines) if (outline.length > 2) addSides(sides, outline, height);
+  if (!sides.length) return { top: 0, starts: new Int32Array(1), ends: new Int32Array(0), area: 0 };
   let [top, bottom] = [height, 0];
   for (const side of sides) {
     top = Math.min(top, side.first);
@@ -45,13 +48,13 @@ export function fill(polygon, [width, height]) {
 }
 
 /**
- * Return the sides that cross the centre of at least one row, each directed downwards, so that two
+ * Add the sides that cross the centre of at least one row, each directed downwards, so that two
  * polygons with a common side compute the same pixels along it.
+ * @param {Side[]} sides
  * @param {Polygon} polygon
  * @param {number} height
  */
-function sidesDownwards(polygon, height) {
-  const sides = [];
+function addSides(sides, polygon, height) {
   let before = within(polygon[polygon.length - 1]);
   for (const vertex of polygon) {
     const here = within(vertex);
@@ -61,7 +64,6 @@ function sidesDownwards(polygon, height) {
     if (first < last) sides.push({ first, last, from, to });
     before = here;
   }
-  return sides;
 }
 
 /**

@@ -52,7 +52,18 @@ export function encode(mask) {
  * @param {MaskSize} size
  * @returns {Polygon[]}
  */
-export function maskToRings(mask, [height, width]) {
+export function maskToRings(mask, size) {
+  return maskToBorders(mask, size).filter((ring) => signedArea(ring) > 0);
+}
+
+/**
+ * Return all borders of a mask along pixel edges, largest first: outer ones clockwise on the screen,
+ * those of holes counterclockwise.
+ * @param {Uint8Array} mask
+ * @param {MaskSize} size
+ * @returns {Polygon[]}
+ */
+export function maskToBorders(mask, [height, width]) {
   const isSet = (/** @type {number} */ x, /** @type {number} */ y) =>
     x >= 0 && y >= 0 && x < width && y < height && mask[y * width + x] !== 0;
   const isTraced = new Uint8Array(mask.length); // pixels whose upper edge has been traced
@@ -60,7 +71,7 @@ export function maskToRings(mask, [height, width]) {
   for (let at = 0; at < mask.length; at++) {
     if (!mask[at] || isTraced[at] || (at >= width && mask[at - width])) continue;
     const loop = trace(isSet, [at % width, Math.floor(at / width)], (x, y) => (isTraced[y * width + x] = 1));
-    rings.push(...simpleLoops(loop).filter((ring) => signedArea(ring) > 0)); // counterclockwise rings enclose holes
+    rings.push(...simpleLoops(loop));
   }
   return rings.sort((one, other) => area(other) - area(one));
 }

@@ -2,7 +2,8 @@
 // shown. The key bindings, help dialog, hint line and tool bar are all built from it.
 
 import { splitPoints } from "./vertex-editing.js";
-import { deleteRegions, duplicateRegions, moveRegion, putBefore, setField, setFields } from "./region-commands.js";
+import { deleteRegions, duplicateRegions, joinRegions, moveRegion, putBefore, setField, setFields } from "./region-commands.js";
+import { ruleAbout } from "./outline-rules.js";
 import { removeLastVertex } from "./region-drawing.js";
 
 /** @typedef {import("./editor.js").Editor} Editor */
@@ -39,7 +40,7 @@ const sweeping = (/** @type {Editor} */ editor) => /** @type {import("./delete-t
 
 /** @type {Action[]} */
 export const ACTIONS = [
-  { name: "draw", title: "Draw a region", keys: ["D"], group: "Tools", run: (editor) => editor.useTool("draw"),
+  { name: "draw", title: "Draw a region", keys: ["D"], group: "Tools", run: (editor) => (isOpen(editor) ? editor.useTool("draw") : drawing(editor).begin(null)),
     isOn: (editor) => editor.tool.name === "draw", hint: (editor) => (editor.scene.regions.length || isDrawing(editor) ? null : "draw") },
   { name: "trace", title: "Trace a neighbour's border between two points", keys: ["Shift+T"], group: "Tools", run: (editor) => editor.useTool("trace"),
     isOn: (editor) => editor.tool.name === "trace", hint: (editor) => (editor.tool.name === "draw" && editor.scene.regions.length ? "trace a border" : null) },
@@ -74,7 +75,7 @@ export const ACTIONS = [
   { name: "turn", title: "Copy the border in the other direction", keys: ["T"], group: "Drawing", when: (editor) => isOpen(editor) || isTracing(editor),
     run: (editor) => (isTracing(editor) ? tracing(editor) : drawing(editor)).turn(), hint: (editor) => (isTracing(editor) || hasCopied(editor) ? "other way round" : null) },
   { name: "close", title: "Close the region", keys: ["Shift+Enter", "G"], group: "Drawing", when: isOpen, run: (editor) => drawing(editor).close(),
-    hint: (editor) => (isOpen(editor) && editor.scene.open.length > 2 ? "close the region" : null) },
+    hint: (editor) => (isOpen(editor) && editor.scene.open.length > 2 ? (drawing(editor).owner === null ? "close the region" : "close the hole or part") : null) },
   { name: "shorten", title: "Remove the last vertex", keys: ["Shift+Backspace", "Shift+Delete"], group: "Drawing", when: isOpen,
     run: (editor) => editor.edit("vertex", null, removeLastVertex) },
   { name: "discard", title: "Discard the open outline", keys: ["Delete", "Backspace"], group: "Drawing", when: isDrawing, run: (editor) => drawing(editor).discard(),
@@ -109,6 +110,11 @@ export const ACTIONS = [
   { name: "name", title: "Name the region", keys: ["N"], group: "Region", when: hasRegion, run: (editor) => editor.onName(),
     hint: (editor) => (editor.region?.name === "" ? "name it" : null) },
   { name: "duplicate", title: "Duplicate the region", keys: ["Shift+D", "Ctrl+D"], group: "Region", when: (editor) => hasRegion(editor) && !isOpen(editor), run: duplicate },
+  { name: "extend", title: "Draw a hole in the region, or a further part of it", keys: ["Shift+H"], group: "Region",
+    when: (editor) => hasRegion(editor) && !editor.alsoSelected.size && !editor.isReadOnly,
+    run: (editor) => drawing(editor).begin(editor.selected), isOn: (editor) => editor.tool.name === "draw" && drawing(editor).owner !== null },
+  { name: "join", title: "Join the selected regions into one of several parts or with holes", keys: ["Shift+U"], group: "Region",
+    when: (editor) => editor.alsoSelected.size > 0 && !editor.isReadOnly, run: join },
   { name: "select-all", title: "Select all regions that the list shows", keys: ["Alt+A"], group: "Region", when: (editor) => !isDrawing(editor),
     run: (editor) => editor.selectAll(editor.listed()) },
   { name: "copy", title: "Copy your regions from another picture", keys: ["Shift+C"], group: "Region", when: (editor) => !isOpen(editor) && !editor.isReadOnly,
@@ -224,7 +230,8 @@ function adjustNext(editor) {
  * @param {Editor} editor
  */
 function isJustClosed(editor) {
-  return editor.tool.name === "draw" && !editor.hasCursor && hasRegion(editor) && !editor.scene.open.length;
+  const isExtending = drawing(editor).owner !== null;
+  return editor.tool.name === "draw" && !editor.hasCursor && hasRegion(editor) && !editor.scene.open.length && !isExtending;
 }
 
 /** @param {Editor} editor */
@@ -437,6 +444,15 @@ function duplicate(editor) {
   if (!isDone) return;
   editor.useTool("move");
   editor.selectAll(copies);
+}
+
+/** @param {Editor} editor */
+function join(editor) {
+  const ids = editor.selection;
+  const before = editor.scene.outlines(ids[0]);
+  if (!editor.edit("join", ids[0], (steps) => joinRegions(steps, ids))) return;
+  editor.select(ids[0]);
+  editor.say(ruleAbout(before, editor.scene.outlines(ids[0])));
 }
 
 /**

@@ -4,6 +4,7 @@
 import { deletePoints, insertVertex, movePointTo, movePoints } from "./vertex-editing.js";
 import { deleteRegions } from "./region-commands.js";
 import { edgeAt, pointsInBox, vertexAt } from "./hit-testing.js";
+import { nextPlace } from "./scene.js";
 
 /** @typedef {import("./editor.js").Editor} Editor */
 /** @typedef {import("./editor.js").Touch} Touch */
@@ -287,7 +288,7 @@ export class Adjusting {
     const { selected, picture } = this.editor;
     if (!selected) return null;
     const least = LEAST_EDGE[touch.kind] / picture.view.scale;
-    const middles = middlesOf(this.editor.scene.polygon(selected), least);
+    const middles = middlesOf(this.editor.scene, selected, least);
     const near = middles.filter(({ at }) => Math.hypot(at[0] - touch.at[0], at[1] - touch.at[1]) < 0.8 * touch.reach);
     return near.length ? { region: selected, edge: near[0].edge, at: near[0].at } : null;
   }
@@ -317,12 +318,17 @@ export class Adjusting {
 }
 
 /**
- * Return the midpoints of the edges that are long enough for a handle.
- * @param {Point[]} polygon @param {number} least @returns {{edge: number, at: Point}[]}
+ * Return the midpoints of the edges of a region that are long enough for a handle.
+ * @param {import("./scene.js").Scene} scene
+ * @param {string} id
+ * @param {number} least
+ * @returns {{edge: number, at: Point}[]}
  */
-export function middlesOf(polygon, least) {
+export function middlesOf(scene, id, least) {
+  const region = scene.region(id);
+  const polygon = scene.polygon(id);
   return polygon.flatMap((a, edge) => {
-    const b = polygon[(edge + 1) % polygon.length];
+    const b = polygon[nextPlace(region, edge)];
     if (Math.hypot(b[0] - a[0], b[1] - a[1]) < least) return [];
     return [{ edge, at: /** @type {Point} */ ([(a[0] + b[0]) / 2, (a[1] + b[1]) / 2]) }];
   });

@@ -1,6 +1,7 @@
 // Tracing the border of a neighbouring region: the two arcs of a ring between two of its points.
 
 import { distance, lengthOf } from "../common/geometry.js";
+import { ringsOf } from "./scene.js";
 
 /** @typedef {import("../../../reports/viewer/viewport.js").Point} Point */
 /** @typedef {import("./scene.js").Scene} Scene */
@@ -8,15 +9,17 @@ import { distance, lengthOf } from "../common/geometry.js";
 /** @typedef {{edge: number, at: Point}} Place on an outline; edge is the index of the side's first point in the ring */
 
 /**
- * Return the two arcs of a region's ring between two points, shorter first, both with their end
- * points. If both are equally long, the arc in ring order comes first.
+ * Return the two arcs of a region's outline between two points, shorter first, both with their end
+ * points. If both are equally long, the arc in ring order comes first. Throw RangeError if no outline
+ * of the region has both points.
  * @param {Scene} scene
  * @param {string} id
- * @param {number} from a point of the ring
- * @param {number} to another one
+ * @param {number} from
+ * @param {number} to
  */
 export function arcs(scene, id, from, to) {
-  const { ring } = scene.region(id);
+  const ring = ringsOf(scene.region(id)).find((each) => each.includes(from) && each.includes(to));
+  if (!ring) throw new RangeError("expected two points of one outline, got other points");
   const forward = along(ring, from, to);
   const backward = along(ring, to, from).reverse();
   const isForward = lengthAlong(scene, forward) <= lengthAlong(scene, backward);
@@ -43,28 +46,36 @@ export function ways(scene, id, from, to) {
 
 /**
  * Return the two arcs between two positions on a region's outline, which need not be vertices, both
- * with their end points.
+ * with their end points. Between positions on two different outlines, both are straight lines.
  * @param {Scene} scene
  * @param {string} id
  * @param {Place} from
  * @param {Place} to
  */
 export function linesBetween(scene, id, from, to) {
-  const polygon = scene.polygon(id);
-  const [forward, backward] = [lineAlong(polygon, from, to), lineAlong(polygon, to, from).reverse()];
+  let first = 0;
+  let index = 0;
+  const outlines = scene.outlines(id);
+  while (index + 1 < outlines.length && from.edge >= first + outlines[index].length) first += outlines[index++].length;
+  const polygon = outlines[index];
+  const isApart = to.edge < first || to.edge >= first + polygon.length;
+  if (isApart) return { shorter: [from.at, to.at], longer: [from.at, to.at] };
+  const [start, end] = [from, to].map(({ edge, at }) => ({ edge: edge - first, at }));
+  const [forward, backward] = [lineAlong(polygon, start, end), lineAlong(polygon, end, start).reverse()];
   return lengthOf(forward) <= lengthOf(backward) ? { shorter: forward, longer: backward } : { shorter: backward, longer: forward };
 }
 
 /**
  * Return the region along whose border two points can be joined: the preferred one if it has both
- * points, otherwise the frontmost that does.
+ * points on one outline, otherwise the frontmost that does.
  * @param {Scene} scene
  * @param {number} from
  * @param {number} to
  * @param {string | null} [preferred]
  */
 export function sharedRegion(scene, from, to, preferred = null) {
-  const owners = scene.owners(from).filter((region) => region.ring.includes(to));
+  const hasBoth = (/** @type {Ring} */ ring) => ring.includes(from) && ring.includes(to);
+  const owners = scene.owners(from).filter((region) => ringsOf(region).some(hasBoth));
   const found = owners.find((region) => region.id === preferred);
   return (found ?? scene.regions.find((region) => owners.includes(region)))?.id ?? null;
 }
@@ -77,7 +88,6 @@ export function sharedRegion(scene, from, to, preferred = null) {
  */
 function along(ring, from, to) {
   const [start, end] = [ring.indexOf(from), ring.indexOf(to)];
-  if (start < 0 || end < 0) throw new RangeError("expected two points of the ring, got other points");
   return start <= end ? ring.slice(start, end + 1) : [...ring.slice(start), ...ring.slice(0, end + 1)];
 }
 

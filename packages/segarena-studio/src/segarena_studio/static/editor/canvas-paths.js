@@ -2,7 +2,7 @@
 // colours.
 
 import { colourOf } from "./region-colours.js";
-import { signedArea } from "../common/geometry.js";
+import { isHole, signedArea } from "../common/geometry.js";
 import { labelPlace } from "./region-labels.js";
 
 /** @typedef {import("./editor.js").Editor} Editor */
@@ -45,10 +45,17 @@ export class Shapes {
     const revision = scene.revisionOf(id);
     const known = this.shapes.get(id);
     if (known?.revision === revision) return known;
-    const polygon = scene.polygon(id);
     const path = new Path2D();
-    for (const [x, y] of signedArea(polygon) < 0 ? [...polygon].reverse() : polygon) path.lineTo(x, y); // same winding for all: see `union`
-    path.closePath();
+    const outlines = scene.outlines(id);
+    outlines.forEach((outline, index) => {
+      // The same winding for all, and the opposite one for holes: see `union`.
+      const isReversed = signedArea(outline) < 0 !== isHole(outlines, index);
+      const [first, ...others] = isReversed ? [...outline].reverse() : outline;
+      if (!first) return;
+      path.moveTo(first[0], first[1]);
+      for (const [x, y] of others) path.lineTo(x, y);
+      path.closePath();
+    });
     const shape = { revision, path, label: null };
     this.shapes.set(id, shape);
     return shape;
@@ -113,7 +120,7 @@ export class Shapes {
     const [x0, y0, x1, y1] = scene.box(id);
     if (!settings.numbers || Math.max(x1 - x0, y1 - y0) * view.scale < LEAST_LABELLED) return;
     const shape = this.shape(id);
-    shape.label ??= labelPlace(scene.polygon(id));
+    shape.label ??= labelPlace(scene.outlines(id));
     const [x, y] = view.toScreen(shape.label);
     const { fill, text } = colourOf(id, false);
     const number = String(scene.place(id) + 1);

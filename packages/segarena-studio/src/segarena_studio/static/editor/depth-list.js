@@ -7,6 +7,9 @@ import { AttributeFields, describeValues } from "./attribute-fields.js";
 import { RegionFilter } from "./region-filter.js";
 import { nameFrom } from "./name-prompt.js";
 import { button, find, icon, labelButton } from "../common/dom.js";
+import { area, boxOf, isHole } from "../common/geometry.js";
+import { ringsOf } from "./scene.js";
+import { deleteOutline } from "./vertex-editing.js";
 
 /** @typedef {import("./editor.js").Editor} Editor */
 
@@ -21,7 +24,7 @@ const DEPTH_BUTTONS = [
 ];
 
 /** Further actions whose keys the buttons of a row show. */
-const BUTTON_ACTIONS = ["stuff", "show", "duplicate", "delete", "swap", ...DEPTH_BUTTONS.map(({ action }) => action)];
+const BUTTON_ACTIONS = ["stuff", "show", "duplicate", "delete", "extend", "swap", ...DEPTH_BUTTONS.map(({ action }) => action)];
 
 export class DepthList {
   /**
@@ -405,7 +408,9 @@ class Row {
     const { editor, id } = this;
     const isSeveral = editor.alsoSelected.size > 0;
     const overlaps = isSelected && !isSeveral ? editor.depth.overlapping(id) : [];
-    const key = isSelected ? JSON.stringify([BUTTON_ACTIONS.map(keyFor), region.is_stuff, editor.isReadOnly, isSeveral, overlaps.map((other) => [other, nameOf(editor, other), editor.scene.place(other) < editor.scene.place(id)])]) : "";
+    // The buttons of outlines refer to them by index, so they are renewed whenever outlines change.
+    const outlines = isSelected && !isSeveral && region.starts ? editor.scene.outlines(id) : [];
+    const key = isSelected ? JSON.stringify([outlines.length && editor.scene.revisionOf(id), BUTTON_ACTIONS.map(keyFor), region.is_stuff, editor.isReadOnly, isSeveral, overlaps.map((other) => [other, nameOf(editor, other), editor.scene.place(other) < editor.scene.place(id)])]) : "";
     if (key === this.shown) return;
     this.shown = key;
     this.more.replaceChildren();
@@ -418,10 +423,14 @@ class Row {
     away.className = "danger";
     const ways = document.createElement("div");
     ways.className = "ways";
-    ways.append(this.kindChoice(region.is_stuff), zoom, copy, away);
+    const extend = labelButton("Hole or part", "Draw a hole in the region, or a further part of it", keyFor("extend"), () => {
+      run(editor, "extend");
+      editor.picture.overlay.focus();
+    });
+    ways.append(this.kindChoice(region.is_stuff), extend, zoom, copy, away);
     const list = document.createElement("div");
     list.className = "overlaps";
-    list.append(...overlaps.map((other) => this.overlap(other)));
+    list.append(...outlines.map((_, index) => this.outline(outlines, index)), ...overlaps.map((other) => this.overlap(other)));
     this.fields = this.list.attributes.length ? new AttributeFields(editor, id, this.list.attributes) : null;
     this.more.append(ways, this.depthButtons(), ...(this.fields ? [this.fields.place] : []), list);
   }
@@ -465,6 +474,29 @@ class Row {
       group.append(made);
     }
     return group;
+  }
+
+  /**
+   * Build the line of a hole or part, with buttons to show and to delete it.
+   * @param {import("../common/geometry.js").Polygon[]} outlines
+   * @param {number} index
+   */
+  outline(outlines, index) {
+    const { editor, id } = this;
+    const line = document.createElement("div");
+    line.className = "overlap";
+    const said = document.createElement("span");
+    const kind = isHole(outlines, index) ? "Hole" : "Part";
+    said.textContent = `${kind} of ${Math.round(area(outlines[index])).toLocaleString("en")} px`;
+    const title = said.textContent.toLowerCase();
+    const zoom = labelButton("Zoom", `Zoom to the ${title}`, "", () => editor.picture.show(boxOf(outlines[index]), 50));
+    const away = labelButton("Delete", `Delete the ${title}`, "", () => {
+      editor.edit("delete", id, (steps) => deleteOutline(steps, id, ringsOf(editor.scene.region(id))[index][0]));
+      this.grip.focus();
+    });
+    away.className = "danger";
+    line.append(said, zoom, away);
+    return line;
   }
 
   /**

@@ -1,8 +1,8 @@
-// Drawing a region vertex by vertex, with snapping to neighbours; a shared border is copied along
-// the shorter arc.
+// Drawing a region, or a hole or further part of one, vertex by vertex, with snapping to neighbours; a
+// shared border is copied along the shorter arc.
 
-import { addSnapped, addVertex, closeOpen, discardOpen, turnArc } from "./region-drawing.js";
-import { refusalOfVertex } from "./outline-rules.js";
+import { addSnapped, addVertex, closeInto, closeOpen, discardOpen, turnArc } from "./region-drawing.js";
+import { refusalOfVertex, ruleAbout } from "./outline-rules.js";
 import { nearestLine, nearestVertex } from "./snapping.js";
 
 /** @typedef {import("./editor.js").Editor} Editor */
@@ -24,15 +24,49 @@ export class Drawing {
     this.closes = false;
     this.isBad = false;
     this.isDouble = false;
+    /**
+     * The region that the outline becomes a hole or a part of; null for an outline of a new region.
+     * @type {string | null}
+     */
+    this.extended = null;
+    /** @type {Record<string, () => boolean>} */
+    this.keys = { Escape: () => this.stopExtending() };
   }
 
   enter() {
-    this.editor.select(null);
+    this.editor.select(this.owner);
+  }
+
+  /**
+   * Draw an outline of a new region, or a hole or part of an existing one. An open outline stays.
+   * @param {string | null} id
+   */
+  begin(id) {
+    const { editor } = this;
+    if (id !== null && editor.scene.region(id).is_locked) return void editor.refuse("locked");
+    this.extended = id;
+    editor.useTool("draw");
+    // A read-only picture has refused.
+    if (editor.tool !== this) return;
+    editor.select(id);
+    editor.changed();
+  }
+
+  /** The region that the outline becomes a hole or a part of, if it still exists. */
+  get owner() {
+    return this.extended !== null && this.editor.scene.has(this.extended) ? this.extended : null;
+  }
+
+  /** Options for snapping: a hole or part may not meet the outlines of its region. */
+  snapping() {
+    const { owner } = this;
+    return owner === null ? {} : { except: new Set(this.editor.scene.region(owner).ring) };
   }
 
   /** Return a hint about the next possible actions. */
   advice() {
     const { open } = this.editor.scene;
+    if (!open.length && this.owner !== null) return "Click along a hole inside the region, or along a further part outside.";
     if (!open.length) return "Click along the outline of a region, also where it is hidden.";
     return open.length < 3 ? "Continue along the outline." : "";
   }
@@ -46,7 +80,7 @@ export class Drawing {
   hover(touch) {
     const { scene } = this.editor;
     this.closes = this.isOnFirst(touch);
-    this.target = this.closes ? null : this.editor.snapAt(touch);
+    this.target = this.closes ? null : this.editor.snapAt(touch, this.snapping());
     this.isBad = !this.closes && scene.open.length > 0 && refusalOfVertex(scene, this.target?.at ?? touch.at) !== null;
   }
 
@@ -86,7 +120,7 @@ export class Drawing {
    */
   add(touch) {
     const { target } = this;
-    this.editor.select(null);
+    this.editor.select(this.owner);
     this.editor.edit("vertex", null, (steps) => (target ? addSnapped(steps, target) : addVertex(steps, touch.at)));
   }
 
@@ -103,7 +137,7 @@ export class Drawing {
   /** @param {typeof nearestLine} nearest */
   addNearest(nearest) {
     const { scene, cursor, size } = this.editor;
-    const target = nearest(scene, cursor.at, size, {});
+    const target = nearest(scene, cursor.at, size, this.snapping());
     if (target) this.editor.edit("vertex", null, (steps) => addSnapped(steps, target));
   }
 
@@ -115,6 +149,8 @@ export class Drawing {
   close() {
     const { editor } = this;
     if (!editor.scene.open.length) return;
+    const extended = this.owner;
+    if (extended !== null) return this.closeInto(extended);
     const known = new Set(editor.scene.regions.map((region) => region.id));
     const isClosed = editor.edit("close", null, (steps) => closeOpen(steps, { size: editor.size }));
     if (!isClosed) return;
@@ -123,6 +159,37 @@ export class Drawing {
     if (!made) return;
     editor.select(made.id);
     editor.onClosed(made.id);
+  }
+
+  /**
+   * Make the outline a hole or a further part of a region.
+   * @param {string} id
+   */
+  closeInto(id) {
+    const { editor } = this;
+    const before = editor.scene.outlines(id);
+    if (!editor.edit("extend", id, (steps) => closeInto(steps, id))) return;
+    this.extended = null;
+    this.isBad = this.closes = false;
+    editor.select(id);
+    editor.say(ruleAbout(before, editor.scene.outlines(id)));
+  }
+
+  /** Go on to draw new regions, unless an outline is open. Return whether the next one was a hole or part. */
+  stopExtending() {
+    if (this.owner === null || this.editor.scene.open.length) return false;
+    this.begin(null);
+    return true;
+  }
+
+  /**
+   * Undoing the last side of a hole or part opens its outline again.
+   * @param {{kind: string, region: string | null}} step
+   */
+  afterStep({ kind, region }) {
+    const isOpen = this.editor.scene.open.length > 0;
+    if (kind === "extend") this.extended = isOpen ? region : null;
+    if (kind === "close") this.extended = null;
   }
 
   discard() {

@@ -40,6 +40,7 @@ import { SNAP_RADIUS_PX, snap } from "./snapping.js";
  * @property {(steps: number) => void} [resize]  changes the size of a brush; larger for positive steps
  * @property {() => void} [enter]  called when the tool becomes active
  * @property {() => void} [exit]
+ * @property {(step: {kind: string, region: string | null}) => void} [afterStep]  called after undo and redo
  * @property {() => string} [advice]  one sentence of instruction; "" if the hints suffice
  * @property {Record<string, () => boolean>} [keys]  handles keys before the action table does; returns true if it handled one
  * @property {boolean} [hasLoupe]  whether to show the loupe for touch input
@@ -268,6 +269,7 @@ export class Editor {
       this.alsoSelected.clear();
     }
     if (this.scene.open.length && this.tool.name !== "draw") this.useTool("draw");
+    if (step) this.tool.afterStep?.(step);
     this.changed();
   }
 

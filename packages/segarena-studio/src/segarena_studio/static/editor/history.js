@@ -219,7 +219,7 @@ function renamedEdit(edit, from, to) {
  * @param {Change} change
  */
 function idOf(change) {
-  if (change[0] === "ring" || change[0] === "set") return change[1];
+  if (change[0] === "ring" || change[0] === "outlines" || change[0] === "set") return change[1];
   return change[0] === "add" || change[0] === "remove" ? change[2].id : null;
 }
 
@@ -230,6 +230,7 @@ function idOf(change) {
  */
 function renamedChange(change, id) {
   if (change[0] === "ring") return ["ring", id, change[2], change[3], change[4]];
+  if (change[0] === "outlines") return ["outlines", id, change[2], change[3]];
   if (change[0] === "set") return ["set", id, change[2], change[3], change[4]];
   if (change[0] === "add" || change[0] === "remove") return [change[0], change[1], { ...change[2], id }];
   return change;
@@ -265,10 +266,14 @@ function sizeOf(edit) {
  */
 function stampOf(scene) {
   const { points, regions, open, nextId } = scene;
-  const named = regions.map(({ id, name, is_stuff, is_hidden, is_locked, attributes }) => {
+  const named = regions.map(({ id, name, is_stuff, is_hidden, is_locked, attributes, starts }) => {
+    /** @type {unknown[]} */
     const fields = [id, name, is_stuff, is_hidden, is_locked];
-    // Drawings without attributes keep the fingerprint that they had before there were any.
-    return hasAttributes(attributes) ? [...fields, attributes] : fields;
+    // Drawings without attributes or further outlines keep the fingerprint that they had before there
+    // were any.
+    if (hasAttributes(attributes)) fields.push(attributes);
+    if (starts) fields.push(starts);
+    return fields;
   });
   const text = new TextEncoder().encode(JSON.stringify(named));
   const rings = [...regions.map(({ ring }) => ring), open];

@@ -1,7 +1,8 @@
 // Hit testing: the regions, vertices and sides under the pointer; vertices in a box or under a
 // brush.
 
-import { boxHolds, contains, project } from "../common/geometry.js";
+import { boxHolds, outlinesContain, project } from "../common/geometry.js";
+import { nextPlace } from "./scene.js";
 
 /** @typedef {import("../../../reports/viewer/viewport.js").Point} Point */
 /** @typedef {import("../../../reports/viewer/viewport.js").Box} Box */
@@ -13,7 +14,7 @@ import { boxHolds, contains, project } from "../common/geometry.js";
  * @param {Point} at
  */
 export function regionsAt(scene, at) {
-  const isAt = (/** @type {string} */ id) => boxHolds(scene.box(id), at) && contains(scene.polygon(id), at);
+  const isAt = (/** @type {string} */ id) => boxHolds(scene.box(id), at) && outlinesContain(scene.outlines(id), at);
   return scene.regions.filter((region) => !region.is_hidden && isAt(region.id)).map((region) => region.id);
 }
 
@@ -63,9 +64,10 @@ export function edgeAt(scene, at, radius, ids) {
   let found = null;
   for (const id of ids) {
     if (!boxHolds(scene.box(id), at, radius)) continue;
+    const region = scene.region(id);
     const polygon = scene.polygon(id);
     polygon.forEach((start, edge) => {
-      const { at: place, squared } = project(at, start, polygon[(edge + 1) % polygon.length]);
+      const { at: place, squared } = project(at, start, polygon[nextPlace(region, edge)]);
       if (squared < nearest) [nearest, found] = [squared, { region: id, edge, at: place }];
     });
   }

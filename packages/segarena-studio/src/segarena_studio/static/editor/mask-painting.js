@@ -1,14 +1,15 @@
-// Painting the mask of a region with a round brush, and converting the mask to an outline.
+// Painting the mask of a region with a round brush, and converting the mask to outlines.
 //
-// A pixel is painted if its centre lies within the brush. The outline of a mask runs along its
-// pixels and is simplified (Douglas and Peucker) by TOLERANCE_PX. Vertices away from the stroke stay
+// A pixel is painted if its centre lies within the brush. The outlines of a mask run along its
+// pixels and are simplified (Douglas and Peucker) by TOLERANCE_PX. Vertices away from the stroke stay
 // the same, so that borders shared with neighbours are kept there.
 
-import { area, boxOf, perimeter, project, segmentsMeet, signedArea, squaredFromSegment } from "../common/geometry.js";
+import { area, boxOf, contains, isHole, outlinesContain, perimeter, project, segmentsMeet, signedArea, squaredFromSegment } from "../common/geometry.js";
 import { fill } from "../common/polygon-spans.js";
-import { maskToRings, simplify, simplifyLine } from "../common/run-lengths.js";
-import { isSimple } from "./self-intersections.js";
-import { LEAST_VERTICES } from "./outline-rules.js";
+import { maskToBorders, simplify, simplifyLine } from "../common/run-lengths.js";
+import { areSimple, isSimple } from "./self-intersections.js";
+import { isCovered, LEAST_VERTICES, MOST_OUTLINES } from "./outline-rules.js";
+import { ringsOf } from "./scene.js";
 
 /** @typedef {import("../common/geometry.js").Polygon} Polygon */
 /** @typedef {import("../../../reports/viewer/viewport.js").Point} Point */
@@ -16,6 +17,7 @@ import { LEAST_VERTICES } from "./outline-rules.js";
 /** @typedef {import("./scene-changes.js").Steps} Steps */
 /** @typedef {{points: Point[], radius: number, isErasing: boolean}} Stroke in px of the picture */
 /** @typedef {{left: number, top: number, width: number, height: number, mask: Uint8Array}} Raster a window of pixels */
+/** @typedef {{ring: number[], polygon: Polygon}} OldOutline points of the scene, and their places */
 /** @typedef {(number | Point)[]} Outline an index of a vertex that stays, or the place of a new one */
 
 /** Largest distance of a removed vertex of the pixel outline from the simplified outline. */
@@ -24,6 +26,8 @@ export const TOLERANCE_PX = 1;
 const MARGIN_PX = 3;
 /** Largest distance of a kept vertex from the outline of the mask. */
 const NEAR_PX = 1.5;
+/** Smaller parts and holes that a stroke leaves behind are slips, in square px. */
+const LEAST_PART_PX = 16;
 const MOST_PIXELS = 120e6;
 
 /**
@@ -34,43 +38,176 @@ const MOST_PIXELS = 120e6;
 export function paintRegion(steps, stroke) {
   const raster = rasterOf([], stroke);
   if (!raster) return "large";
-  const [outline] = ringsOf(raster);
+  paint(raster, stroke, 1);
+  const [outline] = bordersOf(raster);
   if (!outline) return "nothing";
   steps.addRegion(simplify(outline, TOLERANCE_PX).map((at) => steps.addPoint(at)), {}, 0);
   return null;
 }
 
 /**
- * Add a stroke to a region, or erase it. A region is one outline without holes, so erasing within it
- * is rejected ("hole"), and if a stroke cuts it in pieces, the largest one stays.
+ * Add a stroke to a region, or erase it. Erasing can cut holes, and cut the region in parts. Painting
+ * can add parts, and makes holes smaller; a place that it only surrounds is filled. A hole that a
+ * region in front covers is rejected ("covered"), because the region continues behind that one.
  * @param {Steps} steps
  * @param {string} id
  * @param {Stroke} stroke
- * @param {() => void} [onCut] called if pieces were dropped
  * @returns {string | null}
  */
-export function paintOn(steps, id, stroke, onCut = () => {}) {
+export function paintOn(steps, id, stroke) {
   const { scene } = steps;
   const region = scene.region(id);
   if (region.is_locked) return "locked";
-  const isForward = signedArea(scene.polygon(id)) > 0;
-  const ring = isForward ? region.ring : [...region.ring].reverse();
-  const polygon = ring.map((point) => scene.points[point]);
-  const raster = rasterOf(polygon, stroke);
+  const box = strokeBox(stroke, MARGIN_PX);
+  const all = ringsOf(region).map((ring) => ({ ring, polygon: ring.map((point) => scene.points[point]) }));
+  // Outlines away from the stroke stay. Where the stroke is, a point lies inside an odd number of them
+  // or an even number, and the mask of the other outlines has to be changed accordingly.
+  const away = all.filter(({ polygon }) => isAway(polygon, box));
+  const near = orientedOutlines(all.filter((one) => !away.includes(one)));
+  const [staying, changing] = [away, near].map((outlines) => outlines.map(({ polygon }) => polygon));
+  const raster = rasterOf(changing, stroke);
   if (!raster) return "large";
   const before = raster.mask.slice();
-  paint(raster, stroke);
-  if (raster.mask.every((value, at) => value === before[at])) return "nothing";
-  const rings = ringsOf(raster);
-  if (!rings.length) return "empty";
-  const earlier = ringsOf({ ...raster, mask: before });
-  if (!stroke.isErasing && rings.length > earlier.length) return "apart";
-  if (stroke.isErasing && isSameOutline(rings[0], earlier[0])) return "hole";
-  if (stroke.isErasing && rings.length > earlier.length) onCut();
-  const changed = outlineOf(polygon, rings[0], strokeBox(stroke, MARGIN_PX));
-  const made = changed.map((vertex) => (typeof vertex === "number" ? ring[vertex] : steps.addPoint(vertex)));
-  steps.splice(id, 0, region.ring.length, made);
+  const value = stroke.isErasing === outlinesContain(staying, stroke.points[0]) ? 1 : 0;
+  paint(raster, stroke, value);
+  if (raster.mask.every((pixel, at) => pixel === before[at])) return "nothing";
+  separateCorners(raster, value);
+  const borders = bordersOf(raster).filter((border) => area(border) >= LEAST_PART_PX);
+  const isHoleNow = (/** @type {Polygon} */ border) => !outlinesContain([...staying, ...borders], pixelsInside(border)[0]);
+  const isNewHole = (/** @type {Polygon} */ border) => isHoleNow(border) && !pixelsInside(border).some((at) => isInHole(scene.outlines(id), at));
+  const newHoles = borders.filter(isNewHole);
+  if (stroke.isErasing && newHoles.some((border) => isCovered(scene, id, border))) return "covered";
+  const isEmptyInside = (/** @type {Polygon} */ border) => ![...staying, ...borders].some((other) => other !== border && contains(border, other[0]));
+  const surrounded = stroke.isErasing ? [] : newHoles.filter(isEmptyInside);
+  const traced = borders.filter((border) => !surrounded.includes(border));
+  if (!traced.length && !away.length) return "empty";
+  if (traced.length + away.length > MOST_OUTLINES) return "many";
+  const earlier = new Set(bordersOf({ ...raster, mask: before }).map(keyOf));
+  const changed = keepVertices(near, traced, { box, staying, earlier });
+  const rings = changed.map((outline) => outline.map((vertex) => (typeof vertex === "number" ? vertex : steps.addPoint(vertex))));
+  steps.setOutlines(id, [...away.map(({ ring }) => ring), ...rings]);
   return null;
+}
+
+/**
+ * Return outlines clockwise on the screen, and counterclockwise if they are holes in the others.
+ * @param {OldOutline[]} outlines
+ * @returns {OldOutline[]}
+ */
+function orientedOutlines(outlines) {
+  const polygons = outlines.map(({ polygon }) => polygon);
+  return outlines.map((outline, index) => {
+    const isRight = signedArea(outline.polygon) > 0 !== isHole(polygons, index);
+    if (isRight) return outline;
+    return { ring: [...outline.ring].reverse(), polygon: [...outline.polygon].reverse() };
+  });
+}
+
+/**
+ * Whether a point lies in a hole of a region.
+ * @param {Polygon[]} outlines
+ * @param {Point} at
+ */
+function isInHole(outlines, at) {
+  return !outlinesContain(outlines, at) && outlines.some((outline) => contains(outline, at));
+}
+
+/**
+ * Return the outlines of a changed mask with as many vertices of the old outlines as possible. If
+ * outlines would meet, they are simplified less.
+ * @param {OldOutline[]} old
+ * @param {Polygon[]} traced borders of the new mask, largest first
+ * @param {{box: Box, staying: Polygon[], earlier: Set<string>}} context box: where the mask has changed;
+ *   staying: other outlines of the region; earlier: keys of the borders of the old mask
+ * @returns {Outline[]} with points of the scene as numbers
+ */
+function keepVertices(old, traced, { box, staying, earlier }) {
+  const unused = new Set(old);
+  /** @type {Outline[]} */
+  const made = [];
+  for (const border of traced) {
+    const kept = firstKept(unused, border, box);
+    if (kept) made.push(kept);
+    // A thin part of an old outline may have separate borders, which that outline already contains.
+    else if (!earlier.has(keyOf(border))) made.push(simplify(border, TOLERANCE_PX));
+  }
+  /** @type {Map<number, Point>} */
+  const places = new Map();
+  for (const { ring, polygon } of old) ring.forEach((point, at) => places.set(point, polygon[at]));
+  const polygons = made.map((outline) => outline.map((vertex) => (typeof vertex === "number" ? /** @type {Point} */ (places.get(vertex)) : vertex)));
+  if (areSimple([...staying, ...polygons])) return made;
+  // Thin walls between outlines need more detail. The borders of the mask itself never meet.
+  for (let tolerance = TOLERANCE_PX / 2; tolerance > 0.01; tolerance /= 2) {
+    const finer = traced.map((border) => simplify(border, tolerance));
+    if (areSimple([...staying, ...finer])) return finer;
+  }
+  return traced;
+}
+
+/**
+ * Return an outline along a border with vertices of one of the old outlines, which is then used; null
+ * if none follows the border.
+ * @param {Set<OldOutline>} unused
+ * @param {Polygon} border
+ * @param {Box} box where the mask has changed
+ * @returns {Outline | null}
+ */
+function firstKept(unused, border, box) {
+  for (const one of unused) {
+    if (signedArea(one.polygon) > 0 !== signedArea(border) > 0) continue;
+    const outline = outlineOf(one.polygon, border, box);
+    if (!outline.some((vertex) => typeof vertex === "number")) continue;
+    unused.delete(one);
+    return outline.map((vertex) => (typeof vertex === "number" ? one.ring[vertex] : vertex));
+  }
+  return null;
+}
+
+/**
+ * Whether all sides of an outline lie outside a box.
+ * @param {Polygon} polygon
+ * @param {Box} box
+ */
+function isAway(polygon, box) {
+  return polygon.every((start, at) => !meetsBox(start, polygon[(at + 1) % polygon.length], box));
+}
+
+/**
+ * Return the centre of the first pixel inside a border in each row, from the top.
+ * @param {Polygon} border along pixel edges
+ * @returns {Point[]}
+ */
+function pixelsInside(border) {
+  const [x0, y0, x1, y1] = boxOf(border);
+  const { starts, ends } = fill([border.map(([x, y]) => [x - x0, y - y0])], [x1 - x0, y1 - y0]);
+  return Array.from(starts.subarray(0, -1), (start, row) => [x0 + ends[start] + 0.5, y0 + row + 0.5]);
+}
+
+/**
+ * Return a key that is the same for equal borders.
+ * @param {Polygon} border
+ */
+function keyOf(border) {
+  return border.join(" ");
+}
+
+/**
+ * Set or clear pixels until no two set pixels touch only at a corner, so that borders never meet.
+ * @param {Raster} raster
+ * @param {0 | 1} value of the changed pixels
+ */
+function separateCorners({ width, mask }, value) {
+  let hasChanged = true;
+  while (hasChanged) {
+    hasChanged = false;
+    for (let at = 0; at < mask.length - width - 1; at++) {
+      if (at % width === width - 1) continue;
+      const [a, b, c, d] = [at, at + 1, at + width, at + width + 1];
+      if (mask[a] !== mask[d] || mask[b] !== mask[c] || mask[a] === mask[b]) continue;
+      for (const pixel of mask[a] === value ? [b, c] : [a, d]) mask[pixel] = value;
+      hasChanged = true;
+    }
+  }
 }
 
 /**
@@ -159,26 +296,25 @@ function nearestSide(polygon, at) {
 }
 
 /**
- * Rasterize a polygon into a window that has room for a stroke; null if it would be too large. For
- * an empty polygon, the stroke is painted already.
- * @param {Polygon} polygon
+ * Rasterize outlines into a window that has room for a stroke; null if it would be too large.
+ * @param {Polygon[]} outlines
  * @param {Stroke} stroke
  * @returns {Raster | null}
  */
-function rasterOf(polygon, stroke) {
+function rasterOf(outlines, stroke) {
   const around = strokeBox(stroke, 1);
-  const box = polygon.length ? boxOf([...polygon, [around[0], around[1]], [around[2], around[3]]]) : around;
+  const box = boxOf([...outlines.flat(), [around[0], around[1]], [around[2], around[3]]]);
   const [left, top] = [Math.floor(box[0]) - 1, Math.floor(box[1]) - 1];
   const [width, height] = [Math.ceil(box[2]) + 1 - left, Math.ceil(box[3]) + 1 - top];
   if (width * height > MOST_PIXELS) return null;
   const mask = new Uint8Array(width * height);
   const raster = { left, top, width, height, mask };
-  const spans = fill(polygon.map(([x, y]) => [x - left, y - top]), [width, height]);
+  const shifted = outlines.map((outline) => outline.map(([x, y]) => /** @type {Point} */ ([x - left, y - top])));
+  const spans = fill(shifted, [width, height]);
   for (let row = 0; row + 1 < spans.starts.length; row++) {
     const start = (spans.top + row) * width;
     for (let at = spans.starts[row]; at < spans.starts[row + 1]; at += 2) mask.fill(1, start + spans.ends[at], start + spans.ends[at + 1]);
   }
-  if (!polygon.length) paint(raster, stroke);
   return raster;
 }
 
@@ -186,8 +322,9 @@ function rasterOf(polygon, stroke) {
  * Paint a stroke into a window: all pixels whose centre lies within the brush.
  * @param {Raster} raster
  * @param {Stroke} stroke
+ * @param {0 | 1} value of the painted pixels
  */
-function paint({ left, top, width, height, mask }, { points, radius, isErasing }) {
+function paint({ left, top, width, height, mask }, { points, radius }, value) {
   points.forEach((to, index) => {
     const from = points[Math.max(index - 1, 0)];
     const first = Math.max(Math.floor(Math.min(from[1], to[1]) - radius) - top, 0);
@@ -197,19 +334,20 @@ function paint({ left, top, width, height, mask }, { points, radius, isErasing }
     for (let row = first; row <= last; row++) {
       for (let column = start; column <= end; column++) {
         const centre = /** @type {Point} */ ([left + column + 0.5, top + row + 0.5]);
-        if (squaredFromSegment(centre, from, to) <= radius * radius) mask[row * width + column] = isErasing ? 0 : 1;
+        if (squaredFromSegment(centre, from, to) <= radius * radius) mask[row * width + column] = value;
       }
     }
   });
 }
 
 /**
- * Return the outer borders of a window's mask, largest first, in px of the picture.
+ * Return the borders of a window's mask, largest first, in px of the picture: outer ones clockwise on
+ * the screen, those of holes counterclockwise.
  * @param {Raster} raster
  * @returns {Polygon[]}
  */
-function ringsOf({ left, top, width, height, mask }) {
-  return maskToRings(mask, [height, width]).map((ring) => ring.map(([x, y]) => [x + left, y + top]));
+function bordersOf({ left, top, width, height, mask }) {
+  return maskToBorders(mask, [height, width]).map((ring) => ring.map(([x, y]) => [x + left, y + top]));
 }
 
 /**
@@ -221,12 +359,4 @@ function strokeBox({ points, radius }, margin) {
   const [x0, y0, x1, y1] = boxOf(points);
   const by = radius + margin;
   return [x0 - by, y0 - by, x1 + by, y1 + by];
-}
-
-/**
- * @param {Polygon} one
- * @param {Polygon} other
- */
-function isSameOutline(one, other) {
-  return one.length === other.length && one.every(([x, y], at) => x === other[at][0] && y === other[at][1]);
 }

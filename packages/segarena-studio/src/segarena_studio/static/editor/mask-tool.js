@@ -2,6 +2,7 @@
 // becomes an outline at once, so that saving and merging know nothing of masks.
 
 import { paintOn, paintRegion } from "./mask-painting.js";
+import { ruleAbout } from "./outline-rules.js";
 
 /** @typedef {import("./editor.js").Editor} Editor */
 /** @typedef {import("./editor.js").Touch} Touch */
@@ -43,7 +44,7 @@ export class Masking {
 
   /** Return a hint about the next possible actions. */
   advice() {
-    if (this.erases) return this.editor.region ? "Erase from the selected region." : "Select a region to erase from it.";
+    if (this.erases) return this.editor.region ? "Erase from the selected region, or cut a hole in it." : "Select a region to erase from it.";
     return this.editor.region ? "Paint to extend the region; hold Alt to erase." : "Paint a new region.";
   }
 
@@ -91,9 +92,20 @@ export class Masking {
     const id = editor.selected;
     if (id === null && isErasing) return editor.say("Select a region to erase from it.");
     const painted = { points: [...stroke, touch.at], radius, isErasing };
-    const tellCut = () => editor.say("Only the largest piece of the region stays.");
-    if (id !== null) editor.edit("paint", id, (steps) => paintOn(steps, id, painted, tellCut));
+    if (id !== null) this.paintOn(id, painted);
     else if (editor.edit("paint", null, (steps) => paintRegion(steps, painted))) editor.select(editor.scene.regions[0].id);
+  }
+
+  /**
+   * @param {string} id
+   * @param {import("./mask-painting.js").Stroke} painted
+   */
+  paintOn(id, painted) {
+    const { editor } = this;
+    const before = editor.scene.outlines(id);
+    if (!editor.edit("paint", id, (steps) => paintOn(steps, id, painted))) return;
+    const rule = ruleAbout(before, editor.scene.outlines(id));
+    if (rule) editor.say(rule);
   }
 
   cancel() {

@@ -156,7 +156,7 @@ export class Depth {
   /** @param {string} id */
   #fill(id) {
     this.#forget(id);
-    const spans = fill(this.scene.polygon(id), this.size);
+    const spans = fill(this.scene.outlines(id), this.size);
     const overlaps = new Map();
     for (const [other, entry] of this.#entries) {
       const isNear = boxesMeet(this.scene.box(id), this.scene.box(other));

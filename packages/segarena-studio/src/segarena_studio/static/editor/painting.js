@@ -6,6 +6,7 @@ import { LEAST_EDGE, middlesOf } from "./adjust-tool.js";
 import { FILL_ALPHA, Resting } from "./idle-regions.js";
 import { AIM, BAD, disc, line, ring, square } from "./marks.js";
 import { HALO, meet, Shapes } from "./canvas-paths.js";
+import { nextPlace } from "./scene.js";
 
 /** @typedef {import("./editor.js").Editor} Editor */
 /** @typedef {import("../../../reports/viewer/viewport.js").View} View */
@@ -172,7 +173,7 @@ export class Painting {
   drawMiddles(context, view, region, size) {
     const { stroke } = colourOf(region.id, false);
     const isSeen = inBox(view.inView);
-    for (const { edge, at } of middlesOf(this.editor.scene.polygon(region.id), LEAST_EDGE[this.editor.cursor.kind] / view.scale)) {
+    for (const { edge, at } of middlesOf(this.editor.scene, region.id, LEAST_EDGE[this.editor.cursor.kind] / view.scale)) {
       if (!isSeen(at)) continue;
       const isOver = this.isOver("middle", edge);
       disc(context, view.toScreen(at), isOver ? size : size * 0.62, isOver ? "#fff" : "rgba(255, 255, 255, 0.75)", stroke);
@@ -223,7 +224,8 @@ export class Painting {
     if (!target) return;
     if (target.region !== null && target.edge !== null) {
       const polygon = this.editor.scene.polygon(target.region);
-      const ends = [polygon[target.edge], polygon[(target.edge + 1) % polygon.length]];
+      const next = nextPlace(this.editor.scene.region(target.region), target.edge);
+      const ends = [polygon[target.edge], polygon[next]];
       line(context, ends.map((at) => view.toScreen(at)), AIM, 2.5);
     }
     const place = view.toScreen(target.at);

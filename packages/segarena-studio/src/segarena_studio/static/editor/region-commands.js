@@ -1,10 +1,12 @@
 // Operations on whole regions: add and delete, depth order, names and flags.
 //
 // Each function applies its change through `steps` (history.js) and returns null, or the reason for
-// a rejection: "locked", "few", "nothing".
+// a rejection: "locked", "few", "nothing", "many" (outlines), "joined" (outlines meet).
 
 import { isSame, rounded } from "../common/geometry.js";
-import { LEAST_VERTICES } from "./outline-rules.js";
+import { LEAST_VERTICES, MOST_OUTLINES } from "./outline-rules.js";
+import { ringsOf } from "./scene.js";
+import { areSimple } from "./self-intersections.js";
 
 /** @typedef {import("../common/geometry.js").Polygon} Polygon */
 /** @typedef {import("../../../reports/viewer/viewport.js").Point} Point */
@@ -46,6 +48,26 @@ export function deleteRegions(steps, ids) {
 }
 
 /**
+ * Make regions one region with all their outlines, at the place and with the name of the frontmost one.
+ * An outline within another one becomes a hole.
+ * @param {Steps} steps
+ * @param {string[]} ids front first
+ */
+export function joinRegions(steps, ids) {
+  const { scene } = steps;
+  const regions = ids.map((id) => scene.region(id));
+  if (regions.length < 2) return "nothing";
+  if (regions.some((region) => region.is_locked)) return "locked";
+  const outlines = ids.flatMap((id) => scene.outlines(id));
+  if (outlines.length > MOST_OUTLINES) return "many";
+  if (!areSimple(outlines)) return "joined";
+  const rings = regions.flatMap(ringsOf).map((ring) => [...ring]);
+  for (const id of ids.slice(1)) steps.removeRegion(id);
+  steps.setOutlines(ids[0], rings);
+  return null;
+}
+
+/**
  * Move whole regions. Borders between moved regions stay shared. A border shared with any other
  * region is split: the other region keeps its copy in place.
  * @param {Steps} steps
@@ -65,9 +87,8 @@ export function moveOutlines(steps, ids, dx, dy) {
     if (staying) own.set(point, steps.addPoint([x + dx, y + dy]));
     else steps.movePoint(point, [x + dx, y + dy]);
   }
-  for (const { id, ring } of moved) {
-    const separate = ring.map((point) => own.get(point) ?? point);
-    if (separate.some((point, place) => point !== ring[place])) steps.splice(id, 0, ring.length, separate);
+  for (const region of moved) {
+    steps.setOutlines(region.id, ringsOf(region).map((ring) => ring.map((point) => own.get(point) ?? point)));
   }
   return null;
 }
@@ -85,14 +106,14 @@ export function duplicateRegions(steps, ids, by) {
   /** @type {Map<number, number>} */
   const copies = new Map();
   return ids.map((id) => {
-    const { ring, name, is_stuff, attributes } = scene.region(id);
+    const { ring, starts, name, is_stuff, attributes } = scene.region(id);
     const copied = ring.map((point) => {
       const [x, y] = scene.points[point];
       const copy = copies.get(point) ?? steps.addPoint([x + by, y + by]);
       copies.set(point, copy);
       return copy;
     });
-    return steps.addRegion(copied, { name, is_stuff, attributes }, scene.place(id));
+    return steps.addRegion(copied, { starts, name, is_stuff, attributes }, scene.place(id));
   });
 }
 
@@ -106,14 +127,14 @@ export function duplicateRegions(steps, ids, by) {
 export function copyRegions(steps, document, scale) {
   /** @type {Map<number, number>} */
   const copies = new Map();
-  return document.regions.map(({ ring, name, is_stuff, attributes }, place) => {
+  return document.regions.map(({ ring, starts, name, is_stuff, attributes }, place) => {
     const copied = ring.map((point) => {
       const [x, y] = document.points[point];
       const copy = copies.get(point) ?? steps.addPoint([x * scale[0], y * scale[1]]);
       copies.set(point, copy);
       return copy;
     });
-    return steps.addRegion(copied, { name, is_stuff, attributes }, place);
+    return steps.addRegion(copied, { starts, name, is_stuff, attributes }, place);
   });
 }
 

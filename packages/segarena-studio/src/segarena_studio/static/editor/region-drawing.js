@@ -6,12 +6,15 @@
 //   "repeated"  the vertex is there already           "crosses"       the outline would intersect itself
 //   "taken"     the outline already has that line     "few", "small"  too little to close
 //   "nothing"   there is nothing to change            "locked"        the region is locked
+//   "outlines"  the points lie on different outlines  "across"        the outline meets the region's
+//   "covered"   a region in front covers the hole
 
 import { shareOnEdge } from "./vertex-editing.js";
 import { lineMeets } from "./self-intersections.js";
 import { isSame, squaredFromOutline } from "../common/geometry.js";
-import { refusalOfClosing, refusalOfVertex } from "./outline-rules.js";
+import { refusalOfClosing, refusalOfOutline, refusalOfVertex } from "./outline-rules.js";
 import { arcs, sharedRegion, ways } from "./border-tracing.js";
+import { ringsOf } from "./scene.js";
 
 /** @typedef {import("../../../reports/viewer/viewport.js").Point} Point */
 /** @typedef {import("../../../reports/viewer/viewport.js").Size} Size */
@@ -66,6 +69,7 @@ export function addTrace(steps, id, start, end, { isLonger = false } = {}) {
   const { scene } = steps;
   const [from, to] = [start, end].map((at) => shareOnEdge(steps, id, at));
   if (from === to) return "repeated";
+  if (sharedRegion(scene, from, to, id) !== id) return "outlines";
   if (scene.open.at(-1) !== from) {
     const refusal = extend(steps, [[from]]);
     if (refusal) return refusal;
@@ -115,6 +119,24 @@ export function closeOpen(steps, { size }) {
   const ring = [...steps.scene.open];
   steps.splice("", 0, ring.length, []);
   steps.addRegion(ring, {}, 0);
+  return null;
+}
+
+/**
+ * Close the outline and add it to a region: as a hole if it lies inside, as a further part if it lies
+ * outside. Rejections beside those of `closeOpen`: "locked", "across", "covered".
+ * @param {Steps} steps
+ * @param {string} id
+ */
+export function closeInto(steps, id) {
+  const { scene } = steps;
+  const region = scene.region(id);
+  if (region.is_locked) return "locked";
+  const refusal = refusalOfOutline(scene, id);
+  if (refusal) return refusal;
+  const ring = [...scene.open];
+  steps.splice("", 0, ring.length, []);
+  steps.setOutlines(id, [...ringsOf(region), ring]);
   return null;
 }
 

@@ -1,7 +1,7 @@
 // Where to write the number of a region: at its centroid, or, if that is outside or close to the
 // outline, at the interior point farthest from the outline.
 
-import { boxOf, contains, signedArea, squaredFromOutline } from "../common/geometry.js";
+import { area, boxOf, outlinesContain, signedArea, squaredFromOutline } from "../common/geometry.js";
 
 /** @typedef {import("../../../reports/viewer/viewport.js").Point} Point */
 /** @typedef {import("../common/geometry.js").Polygon} Polygon */
@@ -10,13 +10,15 @@ import { boxOf, contains, signedArea, squaredFromOutline } from "../common/geome
 const LEAST_PX = 45;
 
 /**
- * @param {Polygon} polygon
- * @param {number} [least] minimum distance of the centroid from the outline
+ * Return the place for the number of a region; the centroid is that of its largest outline.
+ * @param {Polygon[]} outlines
+ * @param {number} [least] minimum distance of the centroid from the outlines
  * @returns {Point}
  */
-export function labelPlace(polygon, least = LEAST_PX) {
-  const middle = centroid(polygon);
-  return roomAt(polygon, middle) >= least ? middle : farthestInside(polygon, middle);
+export function labelPlace(outlines, least = LEAST_PX) {
+  const largest = outlines.reduce((best, outline) => (area(outline) > area(best) ? outline : best), outlines[0] ?? []);
+  const middle = centroid(largest);
+  return roomAt(outlines, middle) >= least ? middle : farthestInside(outlines, middle);
 }
 
 /**
@@ -39,33 +41,33 @@ export function centroid(polygon) {
 }
 
 /**
- * Return the signed distance to the outline; negative outside.
- * @param {Polygon} polygon
+ * Return the signed distance to the nearest outline; negative outside.
+ * @param {Polygon[]} outlines
  * @param {Point} at
  */
-function roomAt(polygon, at) {
-  const room = Math.sqrt(squaredFromOutline(polygon, at));
-  return contains(polygon, at) ? room : -room;
+function roomAt(outlines, at) {
+  const room = Math.sqrt(Math.min(...outlines.map((outline) => squaredFromOutline(outline, at))));
+  return outlinesContain(outlines, at) ? room : -room;
 }
 
 /**
- * Return the interior point farthest from the outline, by subdividing the cells that could contain
+ * Return the interior point farthest from the outlines, by subdividing the cells that could contain
  * a better one.
- * @param {Polygon} polygon
+ * @param {Polygon[]} outlines
  * @param {Point} middle the initial candidate
  */
-function farthestInside(polygon, middle) {
-  const [left, top, right, bottom] = boxOf(polygon);
+function farthestInside(outlines, middle) {
+  const [left, top, right, bottom] = boxOf(outlines.flat());
   const half = Math.max(right - left, bottom - top) / 2;
   const enough = Math.max(half / 50, 1e-6);
-  let best = cellAt(polygon, middle, 0);
-  const cells = [cellAt(polygon, [(left + right) / 2, (top + bottom) / 2], half)];
+  let best = cellAt(outlines, middle, 0);
+  const cells = [cellAt(outlines, [(left + right) / 2, (top + bottom) / 2], half)];
   for (let cell = cells.pop(); cell; cell = cells.pop()) {
     if (cell.room > best.room) best = cell;
     if (cell.most - best.room <= enough) continue;
     const [[x, y], quarter] = [cell.at, cell.half / 2];
     for (const [right, down] of [[-1, -1], [1, -1], [-1, 1], [1, 1]]) {
-      cells.push(cellAt(polygon, [x + right * quarter, y + down * quarter], quarter));
+      cells.push(cellAt(outlines, [x + right * quarter, y + down * quarter], quarter));
     }
     cells.sort((one, other) => one.most - other.most);
   }
@@ -73,12 +75,12 @@ function farthestInside(polygon, middle) {
 }
 
 /**
- * @param {Polygon} polygon
+ * @param {Polygon[]} outlines
  * @param {Point} at
  * @param {number} half
  * @returns {Cell}
  */
-function cellAt(polygon, at, half) {
-  const room = roomAt(polygon, at);
+function cellAt(outlines, at, half) {
+  const room = roomAt(outlines, at);
   return { at, half, room, most: room + half * Math.SQRT2 };
 }

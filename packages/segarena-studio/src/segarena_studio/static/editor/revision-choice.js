@@ -1,6 +1,7 @@
 // Two revisions of one picture: both are displayed, the user continues one, and Undo restores the other.
 
 import { colourOf } from "./region-colours.js";
+import { ringsOf } from "./scene.js";
 
 /** @typedef {import("./scene.js").SceneDocument} SceneDocument */
 /** @typedef {import("./scene-changes.js").Steps} Steps */
@@ -22,8 +23,8 @@ export function replaceScene(steps, document) {
     points.set(index, known);
     return known;
   };
-  document.regions.forEach(({ ring, name, is_stuff, is_hidden, is_locked }, place) => {
-    steps.addRegion(ring.map(pointOf), { name, is_stuff, is_hidden, is_locked }, place);
+  document.regions.forEach(({ ring, id: _, ...fields }, place) => {
+    steps.addRegion(ring.map(pointOf), fields, place);
   });
   steps.splice("", 0, 0, (document.open ?? []).map(pointOf));
   return null;
@@ -41,14 +42,18 @@ export function showScene(canvas, document, size, marked = new Set()) {
   const regions = document?.regions ?? [];
   canvas.height = Math.round((canvas.width * size[1]) / size[0]);
   const scale = canvas.width / size[0];
-  for (const { id, ring } of [...regions].reverse()) {
+  for (const region of [...regions].reverse()) {
     if (!context || !document) break;
+    const { id } = region;
     context.beginPath();
-    for (const index of ring) context.lineTo(document.points[index][0] * scale, document.points[index][1] * scale);
-    context.closePath();
+    for (const ring of ringsOf(region)) {
+      const outline = ring.map((index) => document.points[index]);
+      outline.forEach(([x, y], place) => (place ? context.lineTo(x * scale, y * scale) : context.moveTo(x * scale, y * scale)));
+      context.closePath();
+    }
     const { fill } = colourOf(id, false);
     [context.fillStyle, context.strokeStyle, context.globalAlpha] = [fill, "#000", 0.75];
-    context.fill();
+    context.fill("evenodd");
     context.globalAlpha = 1;
     context.lineWidth = marked.has(id) ? 3 : 1;
     context.stroke();

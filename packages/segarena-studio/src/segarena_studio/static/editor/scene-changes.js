@@ -2,7 +2,7 @@
 
 import { isSame } from "./equality.js";
 import { rounded } from "../common/geometry.js";
-import { copyOf, PLAIN } from "./scene.js";
+import { copyOf, PLAIN, ringsOf } from "./scene.js";
 
 /** @typedef {import("../../../reports/viewer/viewport.js").Point} Point */
 /** @typedef {import("./scene.js").Fields} Fields */
@@ -11,11 +11,12 @@ import { copyOf, PLAIN } from "./scene.js";
 /** @typedef {import("./scene.js").Ring} Ring */
 /** @typedef {import("./scene.js").Scene} Scene */
 /**
- * One reversible change: the position of a point before and after (null: absent), a splice of a
- * ring ("" is the open outline), a region added or removed with its index, a move in the order, a
- * field.
+ * One reversible change: the position of a point before and after (null: absent), a splice of the
+ * ring of a region of one outline ("" is the open outline), the outlines of a region before and after,
+ * a region added or removed with its index, a move in the order, a field.
  * @typedef {["point", number, Point | null, Point | null]
  *   | ["ring", string, number, Ring, Ring]
+ *   | ["outlines", string, Ring[], Ring[]]
  *   | ["add", number, Region]
  *   | ["remove", number, Region]
  *   | ["move", number, number]
@@ -75,21 +76,58 @@ export class Steps {
   }
 
   /**
-   * Replace points of a ring; "" is the open outline.
+   * Replace points of one outline; "" is the open outline. Points inserted between two outlines are
+   * added to the first one.
    * @param {string} id
    * @param {number} at
    * @param {number} count
    * @param {Ring} inserted
    */
   splice(id, at, count, inserted) {
-    const removed = this.scene.region(id).ring.slice(at, at + count);
+    const region = this.scene.region(id);
+    if (region.starts) return this.#spliceOutline(region, at, count, inserted);
+    const removed = region.ring.slice(at, at + count);
     if (removed.length || inserted.length) this.#do(["ring", id, at, removed, inserted]);
+  }
+
+  /**
+   * @param {Region} region of several outlines
+   * @param {number} at
+   * @param {number} count
+   * @param {Ring} inserted
+   */
+  #spliceOutline(region, at, count, inserted) {
+    const rings = ringsOf(region).map((ring) => [...ring]);
+    let first = 0;
+    let index = 0;
+    // A point that is inserted after the last one of an outline belongs to this outline.
+    const isBefore = (/** @type {number} */ end) => (count ? at >= end : at > end);
+    while (index + 1 < rings.length && isBefore(first + rings[index].length)) first += rings[index++].length;
+    if (at + count > first + rings[index].length) throw new RangeError("expected points of one outline, got more");
+    rings[index].splice(at - first, count, ...inserted);
+    this.setOutlines(region.id, rings);
+  }
+
+  /**
+   * Replace all outlines of a region; empty ones are dropped.
+   * @param {string} id
+   * @param {Ring[]} rings
+   */
+  setOutlines(id, rings) {
+    const region = this.scene.region(id);
+    const before = ringsOf(region);
+    const after = rings.filter((ring) => ring.length);
+    if (isSame(before, after)) return;
+    if (before.length > 1 || after.length > 1) return this.#do(["outlines", id, before.map((ring) => [...ring]), after]);
+    const [one, other] = [before[0], after[0] ?? []];
+    const [first, last] = differenceOf(one, other);
+    this.#do(["ring", id, first, one.slice(first, one.length - last), other.slice(first, other.length - last)]);
   }
 
   /**
    * Add a region that consists of existing points.
    * @param {Ring} ring
-   * @param {Partial<Fields> & {attributes?: Attributes}} fields
+   * @param {Partial<Fields> & {attributes?: Attributes, starts?: number[]}} fields
    * @param {number} place
    */
   addRegion(ring, fields, place) {
@@ -159,8 +197,23 @@ export class Steps {
 export function inverse(change) {
   if (change[0] === "point") return ["point", change[1], change[3], change[2]];
   if (change[0] === "ring") return ["ring", change[1], change[2], change[4], change[3]];
+  if (change[0] === "outlines") return ["outlines", change[1], change[3], change[2]];
   if (change[0] === "add") return ["remove", change[1], change[2]];
   if (change[0] === "remove") return ["add", change[1], change[2]];
   if (change[0] === "move") return ["move", change[2], change[1]];
   return ["set", change[1], change[2], change[4], change[3]];
+}
+
+/**
+ * Return how many points two rings have in common at their beginning, and how many at their end.
+ * @param {Ring} one
+ * @param {Ring} other
+ */
+function differenceOf(one, other) {
+  const most = Math.min(one.length, other.length);
+  let first = 0;
+  while (first < most && one[first] === other[first]) first += 1;
+  let last = 0;
+  while (last < most - first && one[one.length - 1 - last] === other[other.length - 1 - last]) last += 1;
+  return [first, last];
 }

@@ -1,8 +1,8 @@
 // Problems in a scene that can be detected while drawing, with the same kinds and limits as the
 // checks before finishing, which detect more (segarena.systems.scenes.checks.quality).
 
-import { firstCrossing } from "./self-intersections.js";
-import { boxHolds, contains, convexHull, isSame } from "../common/geometry.js";
+import { firstCrossing, firstMeeting } from "./self-intersections.js";
+import { boxHolds, contains, convexHull, isHole, isSame } from "../common/geometry.js";
 import { labelPlace } from "./region-labels.js";
 import { LEAST_AREA_PX, LEAST_VERTICES } from "./outline-rules.js";
 
@@ -28,7 +28,7 @@ const known = new WeakMap();
 export function check(scene, depth) {
   const duplicates = depth.duplicates().map(([front, behind, iou]) => {
     const message = `expected one region, got two of IoU ${iou.toFixed(2)}; delete one`;
-    return fault("duplicate", [front, behind], labelPlace(scene.polygon(front)), message);
+    return fault("duplicate", [front, behind], labelPlace(scene.outlines(front)), message);
   });
   return [...scene.regions.flatMap((region) => checkRegion(scene, region, depth)), ...duplicates];
 }
@@ -40,17 +40,25 @@ export function check(scene, depth) {
  * @returns {Fault[]}
  */
 function checkRegion(scene, region, depth) {
-  const polygon = scene.polygon(region.id);
-  const outline = known.get(polygon) ?? checkOutline(region.id, polygon);
-  known.set(polygon, outline);
-  const found = [...outline];
+  const outlines = scene.outlines(region.id);
+  const first = scene.polygon(region.id)[0] ?? null;
+  const found = outlines.flatMap((polygon) => {
+    const faults = known.get(polygon) ?? checkOutline(region.id, polygon);
+    known.set(polygon, faults);
+    return faults;
+  });
+  const meeting = firstMeeting(outlines);
+  if (meeting) {
+    const message = "expected outlines that do not meet each other, got two that do; adjust one of them here";
+    found.push(fault("self-intersection", [region.id], meeting, message));
+  }
   if (!region.name.trim()) {
-    found.unshift(fault("unnamed", [region.id], polygon[0] ?? null, "expected a name, found none; name the region"));
+    found.unshift(fault("unnamed", [region.id], first, "expected a name, found none; name the region"));
   }
   const area = depth.areaPx(region.id);
   if (area > 0 && area < LEAST_AREA_PX) {
     const message = `expected at least ${LEAST_AREA_PX} pixels, got ${area}; regions this small are not annotated`;
-    found.push(fault("small", [region.id], labelPlace(polygon), message));
+    found.push(fault("small", [region.id], labelPlace(outlines), message));
   }
   return area ? [...found, ...checkVisible(scene, region, depth)] : found;
 }
@@ -108,20 +116,21 @@ function isSpike(polygon, index) {
  * @returns {Fault[]}
  */
 function checkVisible(scene, { id }, depth) {
-  const polygon = scene.polygon(id);
+  const outlines = scene.outlines(id);
   const holder = scene.regions.slice(0, scene.place(id)).find((front) => holds(scene, front.id, id));
   if (holder) {
     const message = `expected this region in front of region ${holder.id}, which contains and hides this one; check the order`;
-    return [fault("contained", [holder.id, id], labelPlace(polygon), message)];
+    return [fault("contained", [holder.id, id], labelPlace(outlines), message)];
   }
   const [seen, whole] = [depth.visiblePx(id), depth.areaPx(id)];
   if (seen > LEAST_VISIBLE * whole) return [];
   const message = `expected a larger visible part, got ${seen} of ${whole} pixels; check the order`;
-  return [fault("hidden", [id], labelPlace(polygon), message, seen ? "warning" : "error")];
+  return [fault("hidden", [id], labelPlace(outlines), message, seen ? "warning" : "error")];
 }
 
 /**
- * Whether a region contains all vertices of another.
+ * Whether an outline of a region contains all vertices of another region. Vertices do not tell whether
+ * a region shows through a hole, so regions with holes contain none; the visible pixels tell.
  * @param {Scene} scene
  * @param {string} outer
  * @param {string} inner
@@ -129,8 +138,9 @@ function checkVisible(scene, { id }, depth) {
 function holds(scene, outer, inner) {
   const [box, [left, top, right, bottom]] = [scene.box(outer), scene.box(inner)];
   if (!boxHolds(box, [left, top]) || !boxHolds(box, [right, bottom])) return false; // most pairs are far apart
-  const polygon = scene.polygon(outer);
-  return scene.polygon(inner).every((at) => contains(polygon, at));
+  const outlines = scene.outlines(outer);
+  if (outlines.some((_, index) => isHole(outlines, index)) || firstMeeting(outlines)) return false;
+  return outlines.some((outline) => scene.polygon(inner).every((at) => contains(outline, at)));
 }
 
 /**

@@ -5,6 +5,7 @@
 // share stay shared.
 
 import { isSame } from "./equality.js";
+import { ringsOf } from "./scene.js";
 import { isDocument, regionsById } from "./scene-patch.js";
 
 /** @typedef {import("./editor.js").Editor} Editor */
@@ -123,8 +124,7 @@ function takeRegion(steps, id, other, points, order) {
     const place = scene.regions.filter((each) => ahead.has(each.id)).length;
     return steps.restoreRegion({ ...region, ring }, place);
   }
-  const before = scene.region(id).ring;
-  if (ring.length !== before.length || ring.some((point, at) => point !== before[at])) steps.splice(id, 0, before.length, ring);
+  steps.setOutlines(id, ringsOf({ ring, starts: region.starts }));
   for (const field of CONTENT) steps.set(id, field, region[field]);
   steps.setAttributes(id, region.attributes ?? {});
 }
@@ -203,6 +203,7 @@ class Side {
     if (id !== OPEN && (!own || !theirs)) return own === theirs;
     if (own && theirs && CONTENT.some((field) => own[field] !== theirs[field])) return false;
     if (!isSame(own?.attributes ?? {}, theirs?.attributes ?? {})) return false;
+    if (!isSame(own?.starts ?? [], theirs?.starts ?? [])) return false;
     const [ring, counterpart] = [this.ring(id), other.ring(id)];
     return ring.length === counterpart.length && ring.every((point, at) => isSamePlace(this.document.points[point], other.document.points[counterpart[at]]));
   }

@@ -1,6 +1,11 @@
 // One person's drawing of one picture: regions in depth order, front first, with shared outline
 // points.
 //
+// A region has one or more outlines, which do not cross: inside means inside an odd number of them, so
+// that an outline within another one is a hole, and one outside the others is a further part. Its ring
+// lists the points of all outlines, one outline after the other, and `starts` says where the second
+// and later ones begin.
+//
 // A ring refers to points by index; a point in two rings is one vertex of both. `Scene` tracks the
 // owners of each point and changes only through `Steps` (scene-changes.js), which records every
 // change for undo (history.js). Outlines and boxes are cached until they change. Points are
@@ -18,11 +23,12 @@ import { boxOf } from "../common/geometry.js";
 /** @typedef {number[]} Ring indexes of points */
 /** @typedef {{name: string, is_stuff: boolean, is_hidden: boolean, is_locked: boolean}} Fields */
 /** @typedef {Record<string, string | boolean>} Attributes values of the project's attributes; none that is empty or false */
-/** @typedef {{id: string, ring: Ring, attributes?: Attributes} & Fields} Region */
+/** @typedef {{ring: Ring, starts?: number[]}} Outlined starts: places in the ring at which further outlines begin; absent for one outline */
+/** @typedef {{id: string, attributes?: Attributes} & Outlined & Fields} Region */
 /** @typedef {{version: 1, points: Point[], regions: Region[], next_id: number, open?: Ring}} SceneDocument */
 /** @typedef {{region: Region, edge: number}} EdgeOwner edge: index of its first point in the ring */
 /** @typedef {import("./scene-changes.js").Change} Change */
-/** @typedef {{polygon: Polygon | null, box: Box | null, revision: number}} Outline */
+/** @typedef {{polygon: Polygon | null, outlines: Polygon[] | null, box: Box | null, revision: number}} Outline */
 
 const FARTHEST = 1e9;
 /**
@@ -67,7 +73,7 @@ export class Scene {
     for (const given of document.regions) {
       scene.#enter(copyOf({ ...PLAIN, ...given }), scene.regions.length);
     }
-    scene.#setRing(scene.#drawn, document.open ?? []);
+    scene.#setRing(scene.#drawn, document.open ?? [], []);
     scene.nextId = document.next_id;
     scene.#owners.forEach((owners, point) => owners.length || scene.#free.add(point));
     return scene;
@@ -109,12 +115,22 @@ export class Scene {
   }
 
   /**
-   * Return the outline of a region; the same array until it changes.
+   * Return the vertices of a region, those of one outline after the other; the same array until they
+   * change.
    * @param {string} id
    */
   polygon(id) {
     const outline = this.#outline(id);
     return (outline.polygon ??= this.region(id).ring.map((point) => this.points[point]));
+  }
+
+  /**
+   * Return the outlines of a region; the same array until they change.
+   * @param {string} id
+   */
+  outlines(id) {
+    const outline = this.#outline(id);
+    return (outline.outlines ??= splitAt(this.polygon(id), this.region(id).starts));
   }
 
   openPolygon() {
@@ -162,7 +178,7 @@ export class Scene {
    */
   edgeOwners(a, b) {
     return this.owners(a).flatMap((region) => {
-      const edge = edgeBetween(region.ring, a, b);
+      const edge = edgeBetween(region, a, b);
       return edge < 0 ? [] : [{ region, edge }];
     });
   }
@@ -198,6 +214,7 @@ export class Scene {
     this.revision += 1;
     if (change[0] === "point") this.#setPoint(change[1], change[3]);
     else if (change[0] === "ring") this.#splice(this.region(change[1]), change[2], change[3].length, change[4]);
+    else if (change[0] === "outlines") this.#setRing(this.region(change[1]), change[3].flat(), startsOf(change[3]));
     else if (change[0] === "add") this.#enter(copyOf(change[2]), change[1]);
     else if (change[0] === "remove") this.#leave(change[1]);
     else if (change[0] === "move") this.regions.splice(change[2], 0, ...this.regions.splice(change[1], 1));
@@ -224,7 +241,7 @@ export class Scene {
     const met = new Map();
     /** @type {[number, number][]} */
     const shared = [];
-    for (const { ring } of this.regions) {
+    for (const ring of this.regions.flatMap(ringsOf)) {
       let a = ring[ring.length - 1];
       for (const b of ring) {
         const key = Math.min(a, b) * this.points.length + Math.max(a, b);
@@ -254,6 +271,7 @@ export class Scene {
   }
 
   /**
+   * Replace points of a region of one outline.
    * @param {Region} region
    * @param {number} at
    * @param {number} count
@@ -262,14 +280,15 @@ export class Scene {
   #splice(region, at, count, inserted) {
     const ring = [...region.ring];
     ring.splice(at, count, ...inserted);
-    this.#setRing(region, ring);
+    this.#setRing(region, ring, []);
   }
 
   /**
    * @param {Region} region
    * @param {Ring} ring
+   * @param {number[]} starts
    */
-  #setRing(region, ring) {
+  #setRing(region, ring, starts) {
     for (const point of region.ring) {
       const owners = this.#owners[point];
       owners.splice(owners.indexOf(region), 1);
@@ -280,6 +299,8 @@ export class Scene {
       this.#free.delete(point);
     }
     region.ring = ring;
+    if (starts.length) region.starts = starts;
+    else delete region.starts;
     this.#touch(region);
   }
 
@@ -288,24 +309,24 @@ export class Scene {
    * @param {number} place
    */
   #enter(region, place) {
-    const { ring } = region;
+    const { ring, starts = [] } = region;
     region.ring = [];
     this.#byId.set(region.id, region);
     this.regions.splice(place, 0, region);
-    this.#setRing(region, ring);
+    this.#setRing(region, ring, starts);
   }
 
   /** @param {number} place */
   #leave(place) {
     const [region] = this.regions.splice(place, 1);
-    this.#setRing(region, []);
+    this.#setRing(region, [], []);
     this.#byId.delete(region.id);
     this.#outlines.delete(region.id);
   }
 
   /** @param {Region} region */
   #touch(region) {
-    this.#outlines.set(region.id, { polygon: null, box: null, revision: this.revision });
+    this.#outlines.set(region.id, { polygon: null, outlines: null, box: null, revision: this.revision });
   }
 
   /**
@@ -323,25 +344,100 @@ export class Scene {
 /**
  * Return the index of the side between two points in a ring, in either direction; -1 if there is
  * none.
- * @param {Ring} ring
+ * @param {Outlined} region
  * @param {number} a
  * @param {number} b
  */
-export function edgeBetween(ring, a, b) {
+export function edgeBetween(region, a, b) {
+  const { ring } = region;
   const place = ring.indexOf(a);
   if (place < 0) return -1;
-  if (ring[(place + 1) % ring.length] === b) return place;
-  const before = (place + ring.length - 1) % ring.length;
+  if (ring[nextPlace(region, place)] === b) return place;
+  const before = previousPlace(region, place);
   return ring[before] === b ? before : -1;
+}
+
+/**
+ * Return the index of the next point on the same outline.
+ * @param {Outlined} region
+ * @param {number} place
+ */
+export function nextPlace({ ring, starts }, place) {
+  if (!starts) return (place + 1) % ring.length;
+  const [first, end] = boundsAt(ring.length, starts, place);
+  return place + 1 < end ? place + 1 : first;
+}
+
+/**
+ * Return the index of the previous point on the same outline.
+ * @param {Outlined} region
+ * @param {number} place
+ */
+function previousPlace({ ring, starts = [] }, place) {
+  const [first, end] = boundsAt(ring.length, starts, place);
+  return place > first ? place - 1 : end - 1;
+}
+
+/**
+ * Return the first index of the outline that contains an index, and that after its last one.
+ * @param {number} length of the ring
+ * @param {number[]} starts
+ * @param {number} place
+ */
+function boundsAt(length, starts, place) {
+  let first = 0;
+  for (const start of starts) {
+    if (start > place) return [first, start];
+    first = start;
+  }
+  return [first, length];
+}
+
+/**
+ * Return the outlines of a region as rings.
+ * @param {Outlined} region
+ * @returns {Ring[]}
+ */
+export function ringsOf({ ring, starts }) {
+  return splitAt(ring, starts);
+}
+
+/**
+ * Return the places at which the second and later rings begin in the ring that joins them.
+ * @param {Ring[]} rings
+ */
+export function startsOf(rings) {
+  /** @type {number[]} */
+  const starts = [];
+  let length = 0;
+  for (const ring of rings) {
+    if (length) starts.push(length);
+    length += ring.length;
+  }
+  return starts;
+}
+
+/**
+ * Split a list at some places; without any, the result contains the list itself.
+ * @template T
+ * @param {T[]} list
+ * @param {number[]} [starts]
+ */
+function splitAt(list, starts = []) {
+  if (!starts.length) return [list];
+  return [0, ...starts].map((start, index) => list.slice(start, starts[index]));
 }
 
 /**
  * @param {Region} region
  * @returns {Region} a copy with its keys in canonical order
  */
-export function copyOf({ id, ring, name, is_stuff, is_hidden, is_locked, attributes }) {
+export function copyOf({ id, ring, starts, name, is_stuff, is_hidden, is_locked, attributes }) {
+  /** @type {Region} */
   const copy = { id, ring: [...ring], name, is_stuff, is_hidden, is_locked };
-  return hasAttributes(attributes) ? { ...copy, attributes: { ...attributes } } : copy;
+  if (starts?.length) copy.starts = [...starts];
+  if (hasAttributes(attributes)) copy.attributes = { ...attributes };
+  return copy;
 }
 
 /**
@@ -364,7 +460,14 @@ function checkDocument(document) {
     Array.isArray(ring) && ring.every((point) => Number.isInteger(point) && point >= 0 && point < document.points.length);
   const rings = [document.open ?? [], ...document.regions.map((/** @type {any} */ region) => region?.ring)];
   if (!rings.every(isRing)) throw new RangeError("expected rings of existing points, got something else");
+  if (!document.regions.every(hasValidStarts)) throw new RangeError("expected outlines that begin within the ring, in order, got others");
   checkIds(document);
+}
+
+/** @param {any} region */
+function hasValidStarts({ ring, starts = [] }) {
+  const isAfter = (/** @type {any} */ start, /** @type {number} */ index) => Number.isInteger(start) && start > (starts[index - 1] ?? 0) && start < ring.length;
+  return Array.isArray(starts) && starts.every(isAfter);
 }
 
 /** @param {any} document */

@@ -1,12 +1,63 @@
 // Self-intersections of outlines: sides that cross, touch or overlap, spikes, repeated vertices.
 
-import { runsBack, segmentsMeet } from "../common/geometry.js";
+import { boxesMeet, boxOf, runsBack, segmentsMeet } from "../common/geometry.js";
 
 /** @typedef {import("../../../reports/viewer/viewport.js").Point} Point */
 /** @typedef {import("../common/geometry.js").Polygon} Polygon */
 
 /** @type {WeakMap<Polygon, boolean>} a cache; valid because outlines are never changed in place */
 const known = new WeakMap();
+/** @type {WeakMap<Polygon[], boolean>} the same for several outlines */
+const knownTogether = new WeakMap();
+
+/**
+ * Whether all outlines of a region are simple and none meets another.
+ * @param {Polygon[]} outlines
+ */
+export function areSimple(outlines) {
+  let simple = knownTogether.get(outlines);
+  if (simple === undefined) {
+    simple = outlines.every(isSimple) && firstMeeting(outlines) === null;
+    knownTogether.set(outlines, simple);
+  }
+  return simple;
+}
+
+/**
+ * Return the place where two of several outlines meet; null if none do.
+ * @param {Polygon[]} outlines
+ * @returns {Point | null}
+ */
+export function firstMeeting(outlines) {
+  if (outlines.length < 2) return null;
+  const boxes = outlines.map(boxOf);
+  for (let later = 1; later < outlines.length; later++) {
+    for (let earlier = 0; earlier < later; earlier++) {
+      if (!boxesMeet(boxes[earlier], boxes[later])) continue;
+      const at = meetingOf(outlines[earlier], outlines[later]);
+      if (at) return at;
+    }
+  }
+  return null;
+}
+
+/**
+ * Return the start of a side of the second outline that meets the first outline; null if none does.
+ * @param {Polygon} one
+ * @param {Polygon} other
+ * @returns {Point | null}
+ */
+export function meetingOf(one, other) {
+  const box = boxOf(one);
+  for (let place = 0; place < other.length; place++) {
+    const [from, to] = [other[place], other[(place + 1) % other.length]];
+    if (!boxesMeet(box, boxOf([from, to]))) continue;
+    for (let side = 0; side < one.length; side++) {
+      if (segmentsMeet(one[side], one[(side + 1) % one.length], from, to)) return from;
+    }
+  }
+  return null;
+}
 
 /**
  * Whether a polygon is simple.

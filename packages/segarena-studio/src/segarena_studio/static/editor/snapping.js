@@ -6,6 +6,7 @@
 // prefers vertices to sides.
 
 import { boxHolds, project, squaredFromSegment } from "../common/geometry.js";
+import { nextPlace } from "./scene.js";
 
 /** @typedef {import("../../../reports/viewer/viewport.js").Point} Point */
 /** @typedef {import("../../../reports/viewer/viewport.js").Size} Size */
@@ -112,10 +113,11 @@ function lineWithin(scene, at, size, { radius, except }) {
     const { at: place, squared } = project(at, corner, frame[(edge + 1) % 4]);
     if (squared < nearest) [nearest, found] = [squared, { ...nothing(place), kind: "frame", edge }];
   });
-  for (const { id, ring, is_hidden } of scene.regions) {
-    if (is_hidden || !boxHolds(scene.box(id), at, Math.sqrt(nearest))) continue;
+  for (const region of scene.regions) {
+    const { id, ring } = region;
+    if (region.is_hidden || !boxHolds(scene.box(id), at, Math.sqrt(nearest))) continue;
     for (let edge = 0; edge < ring.length; edge++) {
-      const [start, end] = [ring[edge], ring[(edge + 1) % ring.length]];
+      const [start, end] = [ring[edge], ring[nextPlace(region, edge)]];
       const squared = squaredFromSegment(at, scene.points[start], scene.points[end]);
       if (squared >= nearest || except?.has(start) || except?.has(end)) continue;
       const place = project(at, scene.points[start], scene.points[end]).at;

@@ -6,6 +6,7 @@ import { AIM, disc, line, ring } from "./marks.js";
 import { HALO } from "./canvas-paths.js";
 import { edgeAt, vertexAt } from "./hit-testing.js";
 import { linesBetween } from "./border-tracing.js";
+import { nextPlace } from "./scene.js";
 
 /** @typedef {import("./editor.js").Editor} Editor */
 /** @typedef {import("./editor.js").Touch} Touch */
@@ -134,8 +135,8 @@ export class Tracing {
    */
   isOn(id, { region, edge, at }) {
     const { scene } = this.editor;
-    const { ring: own } = scene.region(region);
-    const [from, to] = [own[edge], own[(edge + 1) % own.length]];
+    const owner = scene.region(region);
+    const [from, to] = [owner.ring[edge], owner.ring[nextPlace(owner, edge)]];
     const isVertex = at[0] === scene.points[from][0] && at[1] === scene.points[from][1];
     const { ring: other } = scene.region(id);
     return other.includes(from) && (isVertex || other.includes(to));

@@ -8,10 +8,10 @@
 //   "repeated" the vertex already exists              "locked"  a region that contains it is locked
 //   "nothing"  there is nothing to change
 
-import { isSimple } from "./self-intersections.js";
+import { areSimple, isSimple } from "./self-intersections.js";
 import { boxOf, isSame, rounded, squaredFromSegment } from "../common/geometry.js";
 import { LEAST_VERTICES } from "./outline-rules.js";
-import { edgeBetween } from "./scene.js";
+import { edgeBetween, nextPlace, ringsOf } from "./scene.js";
 
 /** @typedef {import("../../../reports/viewer/viewport.js").Point} Point */
 /** @typedef {import("../../../reports/viewer/viewport.js").Size} Size */
@@ -76,10 +76,10 @@ export function movePointTo(steps, point, target, { only = null } = {}) {
  */
 export function insertVertex(steps, id, edge, at, { only = null } = {}) {
   const { scene } = steps;
-  const { ring } = scene.region(id);
-  const [a, b] = [ring[edge], ring[(edge + 1) % ring.length]];
-  const regions = only === null ? scene.edgeOwners(a, b).map(({ region }) => region) : [scene.region(only)];
-  if (regions.some((region) => region.is_locked)) return "locked";
+  const region = scene.region(id);
+  const [a, b] = [region.ring[edge], region.ring[nextPlace(region, edge)]];
+  const regions = only === null ? scene.edgeOwners(a, b).map((owner) => owner.region) : [scene.region(only)];
+  if (regions.some((owner) => owner.is_locked)) return "locked";
   if ([a, b].some((end) => isNear(scene.points[end], at))) return "repeated";
   return unlessCrossing(scene, regions, () => {
     insertBetween(steps, a, b, steps.addPoint(at), new Set(regions));
@@ -164,17 +164,32 @@ export function shareOnEdge(steps, id, at) {
  */
 function insertAtNearest(steps, id, point) {
   const { scene } = steps;
-  const { ring } = scene.region(id);
+  const region = scene.region(id);
+  const { ring } = region;
   if (ring.includes(point)) return;
   const at = scene.points[point];
   const polygon = scene.polygon(id);
-  const distances = polygon.map((start, edge) => squaredFromSegment(at, start, polygon[(edge + 1) % polygon.length]));
-  const wasSimple = isSimple(polygon);
+  const distances = polygon.map((start, edge) => squaredFromSegment(at, start, polygon[nextPlace(region, edge)]));
+  const wasSimple = areSimple(scene.outlines(id));
   for (const edge of [...distances.keys()].sort((one, other) => distances[one] - distances[other])) {
-    if (wasSimple && !isSimple([...polygon.slice(0, edge + 1), at, ...polygon.slice(edge + 1)])) continue;
-    insertBetween(steps, ring[edge], ring[(edge + 1) % ring.length], point);
+    const [from, to] = [ring[edge], ring[nextPlace(region, edge)]];
+    if (wasSimple && !isSimple(outlineWith(scene, region, from, point))) continue;
+    insertBetween(steps, from, to, point);
     return;
   }
+}
+
+/**
+ * Return the outline of a region that has a point, with another point after it.
+ * @param {Scene} scene
+ * @param {Region} region
+ * @param {number} after
+ * @param {number} point
+ */
+function outlineWith(scene, region, after, point) {
+  const ring = ringsOf(region).find((each) => each.includes(after)) ?? [];
+  const place = ring.indexOf(after) + 1;
+  return [...ring.slice(0, place), point, ...ring.slice(place)].map((each) => scene.points[each]);
 }
 
 /**
@@ -190,11 +205,13 @@ function insertBetween(steps, a, b, point, regions = null) {
   for (const { region, edge } of scene.edgeOwners(a, b)) {
     if ((!regions || regions.has(region)) && !region.ring.includes(point)) steps.splice(region.id, edge + 1, 0, [point]);
   }
-  const edge = edgeBetween(scene.open, a, b);
+  const edge = edgeBetween({ ring: scene.open }, a, b);
   if (!regions && edge >= 0 && edge < scene.open.length - 1) steps.splice("", edge + 1, 0, [point]);
 }
 
 /**
+ * Delete points together. An outline of which no point is left is deleted, unless it is the only one of
+ * its region.
  * @param {Steps} steps
  * @param {number[]} points
  * @param {string | null} only
@@ -203,16 +220,34 @@ function deleteTogether(steps, points, only) {
   const { scene } = steps;
   const gone = new Set(points);
   const owners = ownersOf(scene, points, only);
-  const left = owners.map(({ ring }) => ring.filter((point) => !gone.has(point)));
-  if (left.some((ring) => ring.length < LEAST_VERTICES)) return "few";
+  const left = owners.map((region) => {
+    const rings = ringsOf(region).map((ring) => ring.filter((point) => !gone.has(point)));
+    return rings.filter((ring) => ring.length);
+  });
+  const isFew = (/** @type {number[][]} */ rings) => !rings.length || rings.some((ring) => ring.length < LEAST_VERTICES);
+  if (left.some(isFew)) return "few";
   const spoilt = owners.some(({ id }, index) => {
-    return isSimple(scene.polygon(id)) && !isSimple(left[index].map((point) => scene.points[point]));
+    const outlines = left[index].map((ring) => ring.map((point) => scene.points[point]));
+    return areSimple(scene.outlines(id)) && !areSimple(outlines);
   });
   if (spoilt) return "crosses";
-  for (const { id } of owners) {
-    const { ring } = scene.region(id);
-    for (let place = ring.length - 1; place >= 0; place--) if (gone.has(ring[place])) steps.splice(id, place, 1, []);
-  }
+  owners.forEach(({ id }, index) => steps.setOutlines(id, left[index]));
+  return null;
+}
+
+/**
+ * Delete the outline of a region that has a point: a hole, or one of its parts.
+ * @param {Steps} steps
+ * @param {string} id
+ * @param {number} point
+ */
+export function deleteOutline(steps, id, point) {
+  const region = steps.scene.region(id);
+  if (region.is_locked) return "locked";
+  const rings = ringsOf(region);
+  const left = rings.filter((ring) => !ring.includes(point));
+  if (rings.length < 2 || left.length === rings.length) return "nothing";
+  steps.setOutlines(id, left);
   return null;
 }
 
@@ -240,8 +275,8 @@ function detach(steps, id, points) {
  * @param {() => string | null} act
  */
 function unlessCrossing(scene, regions, act) {
-  const simple = regions.filter(({ id }) => isSimple(scene.polygon(id)));
-  return act() ?? (simple.every(({ id }) => isSimple(scene.polygon(id))) ? null : "crosses");
+  const simple = regions.filter(({ id }) => areSimple(scene.outlines(id)));
+  return act() ?? (simple.every(({ id }) => areSimple(scene.outlines(id))) ? null : "crosses");
 }
 
 /**

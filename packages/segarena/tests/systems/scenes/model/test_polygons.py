@@ -1,5 +1,6 @@
 import math
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -179,3 +180,35 @@ def test_repeats_are_dropped():
 def test_what_is_no_polygon_is_refused(points):
     with pytest.raises(InvalidInput, match="polygon: expected"):
         as_points(points)
+
+
+def square(row, column, side):
+    return UNIT * side + (row, column)
+
+
+def test_holes_are_rings_in_an_odd_number_of_others():
+    nested = [square(0, 0, 10), square(2, 2, 6), square(4, 4, 2), square(0, 20, 5)]
+    assert polygons.are_holes(nested) == [False, True, False, False]
+    assert polygons.total_area(nested, has_holes=True) == 100 - 36 + 4 + 25
+    assert polygons.total_area(nested, has_holes=False) == 100 + 36 + 4 + 25
+    assert polygons.first_meeting(nested, (50, 50)) is None
+
+
+@given(rings, rings)
+def test_rings_meet_as_exact_fractions_say(one, other):
+    def sides(ring):
+        return list(zip(exact(ring), exact(np.roll(ring, -1, axis=0)), strict=True))
+
+    # Away from the frame, along which sides do not count.
+    moved = [one + 1, other + 1]
+    pairs = product(sides(moved[0]), sides(moved[1]))
+    meet = any(sides_meet(*side, *other_side) for side, other_side in pairs)
+    assert (polygons.first_meeting(moved, (1000, 1000)) is not None) == meet
+
+
+def test_rings_may_run_along_the_frame_together():
+    outer = as_points([(0, 0), (0, 30), (30, 30), (30, 0)])
+    cut = as_points([(0, 10), (0, 20), (10, 20), (10, 10)])
+    assert polygons.first_meeting([outer, cut], (40, 40)) is None
+    assert polygons.first_meeting([outer, cut + 1], (40, 40)) is None
+    assert polygons.first_meeting([outer, np.add(cut, (0, 15))], (40, 40)) is not None

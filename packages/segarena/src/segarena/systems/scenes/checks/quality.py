@@ -102,6 +102,7 @@ def check_scene(
     found += _duplicates(scene, rasters, limits, outlines, memory)
     if scene.has_depth:
         found += _modal_regions(scene, rasters, limits, outlines, memory)
+        found += _covered_holes(scene, rasters, limits, outlines)
     found += _double_borders(scene, limits, memory)
     return found
 
@@ -127,8 +128,13 @@ def _region_defects(
     if not region.rings and region.mask is None and region.visible_mask is None:
         message = "expected a polygon or a mask, found none; draw the region"
         yield scene.defect("no-outline", message, region)
-    for points in scene.polygons(region):
+    rings = scene.polygons(region)
+    for points in rings:
         yield from _polygon_defects(scene, region, points, limits)
+    meeting = polygons.first_meeting(rings, scene.shape) if region.has_holes else None
+    if meeting is not None:
+        message = "expected outlines that do not meet each other, got two that do; adjust one of them here"
+        yield scene.defect("self-intersection", message, region, place=meeting)
 
 
 def _polygon_defects(
@@ -257,7 +263,10 @@ class _Outlines:
 
     def __init__(self, scene: Scene) -> None:
         self.polygons = [scene.polygons(region) for region in scene.regions]
-        self.keys = [outline_key(*rings) for rings in self.polygons]
+        self.keys: list[bytes] = []
+        for region, rings in zip(scene.regions, self.polygons, strict=True):
+            self.keys.append(outline_key(*rings, has_holes=region.has_holes))
+        self._has_holes = [region.has_holes for region in scene.regions]
         boxes = [_box(rings) for rings in self.polygons]
         self._boxes = np.array(boxes, dtype=np.float64).reshape(-1, 4)
 
@@ -269,6 +278,9 @@ class _Outlines:
         is_possible = (fronts[:, 0] <= low_row) & (fronts[:, 1] <= low_column)
         is_possible &= (fronts[:, 2] >= high_row) & (fronts[:, 3] >= high_column)
         for front in np.flatnonzero(is_possible).tolist():
+            # Vertices do not tell whether a region shows through a hole; its visible pixels do.
+            if self._has_holes[front]:
+                continue
             if _contains(self.polygons[front], self.polygons[depth]):
                 return front
         return None
@@ -419,6 +431,36 @@ def _modal_regions(
             )
             centre = region_centre(other)
             yield scene.defect("modal", message, region, front, severity="warning", place=centre)
+
+
+def _covered_holes(
+    scene: Scene,
+    rasters: Rasters,
+    limits: QualityLimits,
+    outlines: _Outlines,
+) -> Iterator[Defect]:
+    """Yield defects for holes that a region in front covers: the object continues behind that region."""
+    extents = [raster.amodal for raster in rasters.regions]
+    for depth, region in enumerate(scene.regions):
+        if not region.has_holes:
+            continue
+        rings = outlines.polygons[depth]
+        for ring, is_hole in zip(rings, polygons.are_holes(rings), strict=True):
+            if not is_hole:
+                continue
+            hole = fill_polygon(ring, scene.shape, rule=scene.fill_rule)
+            hole_px = int(np.count_nonzero(hole.mask))
+            for front_depth in overlapping_windows([hole], extents[:depth])[:, 1].tolist():
+                covered_px = shared_patch_px(hole, extents[front_depth])
+                if covered_px < (1 - limits.least_visible) * hole_px:
+                    continue
+                front = scene.regions[front_depth]
+                message = (
+                    f"expected it to continue behind region {front.id}, which covers its hole; "
+                    "delete the hole, or correct the order"
+                )
+                place = _as_position(ring[0])
+                yield scene.defect("modal", message, region, front, severity="warning", place=place)
 
 
 def _shared_px(

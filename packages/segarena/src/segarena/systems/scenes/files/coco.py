@@ -228,7 +228,10 @@ def _amodal(
     order: int,
 ) -> dict[str, Any]:
     region = stated(region, raster)
-    polygons = [to_xy(points) for points in scene.polygons(region)]
+    # Readers take several polygons for a union, which has no holes.
+    polygons: list[list[float]] = []
+    if not region.has_holes:
+        polygons = [to_xy(points) for points in scene.polygons(region)]
     full = raster.amodal.full(scene.shape)
     record: dict[str, Any] = {
         **region.attributes,

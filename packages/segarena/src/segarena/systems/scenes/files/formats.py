@@ -46,6 +46,10 @@ LOSSES: dict[str, tuple[str, Callable[[Scene], bool]]] = {
         "polygons: only their pixels are kept",
         lambda scene: any(r.rings for r in scene.regions),
     ),
+    "holes": (
+        "polygons of regions with holes: only their pixels are kept",
+        lambda scene: any(r.has_holes for r in scene.regions),
+    ),
     "order": ("the depth order", lambda scene: scene.has_depth and len(scene.regions) > 1),
     "no order": (
         "the absence of a depth order: the list order is written as one",

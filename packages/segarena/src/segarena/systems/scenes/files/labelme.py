@@ -169,14 +169,17 @@ def _record(scene: Scene) -> dict[str, Any]:
     shapes: list[dict[str, Any]] = []
     for number, region in reversed(list(enumerate(scene.regions, 1))):
         common = {"group_id": None, "flags": {}, **region.attributes}
-        if common["group_id"] is None and len(region.rings) > 1:
+        if common["group_id"] is None and len(region.rings) > 1 and not region.has_holes:
             common["group_id"] = number
         if region.visible_mask is not None:
             common["visible_mask"] = mask_record(region.visible_mask)
         if region.hidden_mask is not None:
             common["invisible_mask"] = mask_record(region.hidden_mask)
         common["label"] = region.name
-        outlines = [_polygon(points) for points in scene.polygons(region)]
+        outlines: list[dict[str, Any]] = []
+        # labelme has no holes: such a region becomes a mask.
+        if not region.has_holes:
+            outlines = [_polygon(points) for points in scene.polygons(region)]
         if not outlines:
             outlines.append(_mask_shape(_full(scene, region)))
         shapes += [common | outline for outline in outlines]

@@ -40,9 +40,10 @@ def flat_outline(
     region: Region,
     raster: RegionRaster,
 ) -> Any:
-    """Encode the full extent as in COCO-Amodal: one or more flat lists, or run lengths if it has no polygons."""
+    """Encode the full extent as in COCO-Amodal: flat lists, or run lengths without polygons or with holes."""
     outlines = [to_xy(points) for points in scene.polygons(region)]
-    if not outlines:
+    # Readers of the COCO family take several polygons for a union.
+    if not outlines or region.has_holes:
         mask = region.mask or Rle.of(raster.amodal.full(scene.shape))
         return mask_record(mask)
     if len(outlines) == 1:

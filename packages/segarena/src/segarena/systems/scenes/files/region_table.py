@@ -98,7 +98,7 @@ def write_csv(scenes: SceneSet, path: Path) -> list[Path]:
         area: float | str = ""
         perimeter: float | str = ""
         if outlines:
-            area = sum(polygons.area(points) for points in outlines)
+            area = polygons.total_area(outlines, has_holes=region.has_holes)
             perimeter = sum(polygons.perimeter(points) for points in outlines)
         stuff = "" if region.is_stuff is None else int(region.is_stuff)
         rows, columns = crop_mask(raster.amodal.full(scene.shape)).window

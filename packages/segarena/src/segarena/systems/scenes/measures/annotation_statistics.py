@@ -240,7 +240,7 @@ def _scene_regions(
             points=sum(len(points) for points in polygons),
             amodal=amodal,
             modal=modal,
-            polygon=polygon_shape(polygons),
+            polygon=polygon_shape(polygons, has_holes=region.has_holes),
         )
 
 

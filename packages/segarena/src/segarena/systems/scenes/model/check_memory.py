@@ -77,9 +77,10 @@ class CheckMemory:
         self._used = {}
 
 
-def outline_key(*outlines: Points) -> bytes:
-    """Return a key of 16 bytes for polygons; equal polygons have equal keys."""
-    digest = blake2b(digest_size=16)
+def outline_key(*outlines: Points, has_holes: bool = False) -> bytes:
+    """Return a key of 16 bytes for the polygons of a region; equal polygons have equal keys."""
+    # The same polygons have another extent if some of them are holes.
+    digest = blake2b(b"holes" if has_holes else b"", digest_size=16)
     for points in outlines:
         # The length separates two polygons from one with the vertices of both.
         digest.update(len(points).to_bytes(8, "little"))

@@ -154,6 +154,68 @@ def crossings(points: Points) -> list[Crossing]:
     return sorted(found)
 
 
+def first_meeting(
+    rings: Sequence[Points],
+    shape: tuple[int, int],
+) -> tuple[float, float] | None:
+    """Return a vertex (row, column) near which two of several polygons meet; None if none do.
+
+    Edges on the frame of (H, W) pixels do not count, because clipping puts polygons there.
+    """
+    edges = [_edges_inside(ring, shape) for ring in rings]
+    if len(edges) < 2:
+        return None
+    starts = np.concatenate([ring_starts for ring_starts, _ in edges])
+    ends = np.concatenate([ring_ends for _, ring_ends in edges])
+    ring_of = np.repeat(np.arange(len(edges)), [len(ring_starts) for ring_starts, _ in edges])
+    for first, second in _near_pairs(starts, ends):
+        differ = ring_of[first] != ring_of[second]
+        a = starts[first[differ]]
+        b = ends[first[differ]]
+        c = starts[second[differ]]
+        d = ends[second[differ]]
+        crosses_first = orientations(a, b, c) * orientations(a, b, d) <= 0
+        crosses_second = orientations(c, d, a) * orientations(c, d, b) <= 0
+        hits = np.flatnonzero(crosses_first & crosses_second)
+        if len(hits):
+            row, column = c[hits[0]].tolist()
+            return row, column
+    return None
+
+
+def _edges_inside(points: Points, shape: tuple[int, int]) -> tuple[Points, Points]:
+    """Return the starts and ends of the edges of a polygon that do not run along the frame."""
+    ends = np.roll(points, -1, axis=0)
+    is_along = (points == ends) & ((points == 0) | (points == shape))
+    inside = ~is_along.any(axis=1)
+    return points[inside], ends[inside]
+
+
+def are_holes(rings: Sequence[Points]) -> list[bool]:
+    """Return, for polygons that do not meet, which of them lie in an odd number of the others."""
+    drawn = [index for index, ring in enumerate(rings) if len(ring)]
+    firsts = np.array([rings[index][0] for index in drawn], dtype=np.float64).reshape(-1, 2)
+    is_hole = np.zeros(len(rings), dtype=np.bool_)
+    for outer in drawn:
+        ring = rings[outer]
+        # Most polygons are far apart, and comparing bounding boxes is cheap.
+        in_box = ((firsts >= ring.min(axis=0)) & (firsts <= ring.max(axis=0))).all(axis=1)
+        near = [place for place in np.flatnonzero(in_box).tolist() if drawn[place] != outer]
+        inside = contains_points(ring, firsts[near])
+        for place, is_inside in zip(near, inside.tolist(), strict=True):
+            is_hole[drawn[place]] ^= is_inside
+    return is_hole.tolist()
+
+
+def total_area(rings: Sequence[Points], *, has_holes: bool) -> float:
+    """Return the sum of the areas of polygons in square pixels; holes are subtracted."""
+    holes = are_holes(rings) if has_holes else [False] * len(rings)
+    total = 0.0
+    for ring, is_hole in zip(rings, holes, strict=True):
+        total += -area(ring) if is_hole else area(ring)
+    return total
+
+
 def contains_points(polygon: Points, points: Points) -> Mask:
     """Return whether each of `points` (M, 2) is inside the polygon (even-odd rule) or on its outline."""
     inside = np.zeros(len(points), dtype=np.bool_)

@@ -178,7 +178,7 @@ def _extents(scene: Scene, memory: CheckMemory) -> list[Patch]:
     for region in memory.track("areas", scene.regions):
         fill = partial(amodal_patch, scene, region)
         if region.rings:
-            key = outline_key(*scene.polygons(region))
+            key = outline_key(*scene.polygons(region), has_holes=region.has_holes)
             extent = memory.recall(("extent", key, scene.shape, scene.fill_rule), fill)
         else:
             extent = fill()
@@ -191,7 +191,12 @@ def _extents(scene: Scene, memory: CheckMemory) -> list[Patch]:
 def amodal_patch(scene: Scene, region: Region) -> Patch:
     """Return the full extent of a region: from its polygons, its mask, or its visible and hidden masks."""
     if region.rings:
-        return fill_polygons(scene.polygons(region), scene.shape, rule=scene.fill_rule)
+        return fill_polygons(
+            scene.polygons(region),
+            scene.shape,
+            rule=scene.fill_rule,
+            is_even_odd=region.has_holes,
+        )
     if region.mask is not None:
         return _decode(scene, region, region.mask)
     parts: list[Patch] = []

@@ -72,7 +72,9 @@ class Region:
     Attributes:
         id: unique in its scene; does not change with the order.
         name: name as the annotator wrote it.
-        rings: polygons of the region, usually one; several form a union.
+        rings: polygons of the region, usually one; several form a union, unless it has holes.
+        has_holes: whether rings within rings are holes: the extent is then inside an odd number of
+            rings, which must not cross.
         is_stuff: True for stuff (grass), False for a thing (dog), None if unknown.
         mask: full extent if the file has a mask instead of polygons.
         visible_mask: visible part in the file; None if the file has none.
@@ -86,6 +88,7 @@ class Region:
     id: str
     name: str = ""
     rings: tuple[Ring, ...] = ()
+    has_holes: bool = False
     is_stuff: bool | None = None
     mask: Rle | None = None
     visible_mask: Rle | None = None

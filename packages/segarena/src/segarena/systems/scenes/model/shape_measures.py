@@ -28,7 +28,7 @@ import numpy as np
 
 from segarena.arrays.polygon_points import Points
 from segarena.samples import Mask
-from segarena.systems.scenes.model.polygons import area, convex_hull, perimeter
+from segarena.systems.scenes.model.polygons import convex_hull, perimeter, total_area
 
 Estimator: TypeAlias = Literal["centres", "cracks"]
 
@@ -64,18 +64,19 @@ def mask_shape(mask: Mask, *, estimator: Estimator = "centres") -> ShapeMeasures
     return _measures(float(area_px), length, cv2.contourArea(hull))
 
 
-def polygon_shape(polygons: Iterable[Points]) -> ShapeMeasures:
+def polygon_shape(polygons: Iterable[Points], *, has_holes: bool = False) -> ShapeMeasures:
     """Return the exact shape measures of one or more polygons, (N, 2) each, with a common hull.
 
-    Areas and perimeters are added up, so an area shared by two polygons counts twice.
+    Areas and perimeters are added up, so an area shared by two polygons counts twice. With holes, the
+    areas of polygons within others are subtracted.
     """
     rings = list(polygons)
     if not rings:
         return _measures(0.0, 0.0, 0.0)
-    total_area = sum(area(ring) for ring in rings)
+    inside = total_area(rings, has_holes=has_holes)
     length = sum(perimeter(ring) for ring in rings)
-    hull = area(convex_hull(np.concatenate(rings)))
-    return _measures(total_area, length, hull)
+    hull = total_area([convex_hull(np.concatenate(rings))], has_holes=False)
+    return _measures(inside, length, hull)
 
 
 def _measures(

@@ -294,7 +294,8 @@ def _share_pixels(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[n
     """Return whether windows share pixels, from their bounds (..., 4)."""
     starts = np.maximum(one[..., :2], other[..., :2])
     stops = np.minimum(one[..., 2:], other[..., 2:])
-    return (starts < stops).all(axis=-1)
+    is_shared = starts < stops
+    return is_shared[..., 0] & is_shared[..., 1]
 
 
 def window_bounds(patches: Sequence[Patch]) -> NDArray[np.int64]:

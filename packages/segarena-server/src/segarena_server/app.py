@@ -108,6 +108,5 @@ def make_app(site: Site) -> RequestMiddleware:
 
 def _refusal_page(request: Request, refusal: Refusal) -> Response:
     """Render the error page that explains why the server refused a request."""
-    return render_page(
-        request, "error.html", title="Request refused", status=refusal.status, refusal=refusal
-    )
+    title = "Not found" if refusal.status == 404 else "Request refused"
+    return render_page(request, "error.html", title=title, status=refusal.status, refusal=refusal)

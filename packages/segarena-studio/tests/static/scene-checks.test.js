@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { check } from "../../src/segarena_studio/static/editor/scene-checks.js";
+import { faultText } from "../../src/segarena_studio/static/editor/finish-panel.js";
 import { Depth } from "../../src/segarena_studio/static/editor/occlusion.js";
 import { Scene } from "../../src/segarena_studio/static/editor/scene.js";
 import { documentOf } from "./random.js";
@@ -31,4 +32,14 @@ test("what is wrong is found, with the regions that it is about", () => {
   assert.deepEqual(found([square(20, 20, 40), square(0, 0, 100)]), []);
   assert.deepEqual(found([square(0, 0, 100), square(0, 1, 100)]), ["hidden r2", "duplicate r1 r2"]);
   assert.deepEqual(found([square(-90, 0, 100)]), []);
+});
+
+test("what is wrong is told with the names of regions, or with their places", () => {
+  const scene = Scene.read(documentOf([square(0, 0, 100), square(20, 20, 40)]));
+  scene.region("r2").name = "wheel";
+  const [fault] = check(scene, new Depth(scene, [300, 300])).filter(({ kind }) => kind === "contained");
+  const text = faultText({ scene }, fault);
+  const front = scene.region("r1").name || "region 1";
+  assert.equal(text, `wheel: ${front} contains it and hides it. Put wheel in front, or delete it.`);
+  assert.equal(faultText({ scene }, { kind: "unnamed", message: "", regions: ["r2"] }), "wheel: has no name yet");
 });

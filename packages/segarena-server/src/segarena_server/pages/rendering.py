@@ -84,7 +84,7 @@ def render_template(
 def _environment(package: str) -> Any:
     environment: Any = templates(*dict.fromkeys((package, _PACKAGE)))
     environment.filters |= {"at": _time_tag, "span": _span_text, "rules": phase_rules}
-    environment.filters["first_paragraph"] = first_paragraph
+    environment.filters |= {"first_paragraph": first_paragraph, "full_stop": end_sentence}
     environment.globals["static"] = static_address
     environment.globals["module"] = partial(_module_address, package)
     return environment
@@ -122,3 +122,9 @@ def _span_text(seconds: float) -> str:
     unit, size = next((pair for pair in _UNITS if seconds >= 2 * pair[1]), _UNITS[-1])
     count = int(seconds // size)
     return f"{count} {unit}{'' if count == 1 else 's'}"
+
+
+def end_sentence(message: object) -> str:
+    """Return a message, such as that of an exception, with a full stop; style sheets write its first letter large."""
+    text = str(message).strip()
+    return text if text.endswith((".", "!", "?")) or not text else f"{text}."

@@ -219,7 +219,7 @@ def _analyse(
     except InvalidMask:
         # The checks report it as an error; the page shows such a scene without pixels.
         pass
-    result = check_document(document, picture, rasters=rasters, memory=memory)
+    result = check_document(document, picture, scene=scene, rasters=rasters, memory=memory)
     occlusions: list[float | None] = []
     numbers_at: list[tuple[float, float] | None] = []
     for raster in regions:

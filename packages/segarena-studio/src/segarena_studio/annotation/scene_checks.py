@@ -51,15 +51,17 @@ def check_document(
     document: Document,
     picture: Picture,
     *,
+    scene: Scene | None = None,
     rasters: Rasters | None = None,
     memory: CheckMemory | None = None,
 ) -> CheckResult:
     """Check a document of a picture; regions are listed in depth order.
 
-    Pass `rasters` if the document has been rasterized already, and the `memory` of an earlier check
-    of the same picture to check only what has changed.
+    Pass its `scene` and `rasters` if they exist already, and the `memory` of an earlier check of the
+    same picture to check only what has changed.
     """
-    scene = document_to_scene(document, name=picture.name, shape=(picture.height, picture.width))
+    shape = picture.height, picture.width
+    scene = scene or document_to_scene(document, name=picture.name, shape=shape)
     faults: list[Finding] = []
     remarks: list[Finding] = []
     if document.open:

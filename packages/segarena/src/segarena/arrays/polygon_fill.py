@@ -170,14 +170,25 @@ def _fill_coco(
     row = np.ceil(np.clip(centre, 0, height))
     toggled_columns = column[is_toggle].astype(np.int64) - columns.start
     toggled_rows = row[is_toggle].astype(np.int64)
-    # The flat index runs down the columns, like COCO's run lengths.
-    flat = toggled_columns * height + toggled_rows
-    size = (columns.stop - columns.start) * height
-    # A toggle below the last row takes effect at the top of the next column, where an open run
-    # continues.
-    toggles = _odd_counts(flat, size + 1)[:size]
-    filled = np.bitwise_xor.accumulate(toggles).reshape(-1, height)
-    return filled.T[rows]
+    window_height, window_width = window_shape(window)
+    # One more row for toggles below the last row of the image. All others lie in the window.
+    stride = window_height + 1
+    flat = toggled_columns * stride + toggled_rows - rows.start
+    toggles = _odd_counts(flat, window_width * stride).reshape(window_width, stride)
+    # COCO's run lengths run down the columns, so a run that is open at the end of a column continues
+    # at the top of the next one.
+    open_after = np.bitwise_xor.accumulate(np.bitwise_xor.reduce(toggles, axis=1))
+    toggles[1:, 0] ^= open_after[:-1]
+    return _accumulate_xor(toggles.T[:window_height])
+
+
+def _accumulate_xor(toggles: Mask) -> Mask:
+    """Return, for each pixel, whether an odd number of toggles lies at or above it; bool (H, W)."""
+    filled = np.array(toggles, order="C")
+    # Row by row: `np.bitwise_xor.accumulate` is several times slower, because it goes down each column.
+    for row in range(1, len(filled)):
+        filled[row] ^= filled[row - 1]
+    return filled
 
 
 def _odd_counts(indices: NDArray[np.int64], size: int) -> NDArray[np.bool_]:
@@ -189,40 +200,29 @@ def _odd_counts(indices: NDArray[np.int64], size: int) -> NDArray[np.bool_]:
 
 
 def _coco_outline(points: Points) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the columns and rows of the outline that the COCO tools draw on the finer grid, edge by edge."""
-    grid = np.trunc(_FINENESS * points + 0.5).astype(np.int64)
-    across: list[NDArray[np.int64]] = []
-    down: list[NDArray[np.int64]] = []
-    for start, end in zip(grid, np.roll(grid, -1, axis=0), strict=True):
-        edge_columns, edge_rows = _coco_edge(start, end)
-        across.append(edge_columns)
-        down.append(edge_rows)
-    return np.concatenate(across), np.concatenate(down)
+    """Return the columns and rows of the outline that the COCO tools draw on the finer grid, edge by edge.
 
-
-def _coco_edge(
-    start: NDArray[np.int64], end: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the columns and rows of the points on one edge, with one point per step along its longer axis."""
-    tall, wide = np.abs(end - start)
+    An edge has one point per step along its longer axis.
+    """
+    starts = np.trunc(_FINENESS * points + 0.5).astype(np.int64)
+    ends = np.roll(starts, -1, axis=0)
+    tall, wide = np.abs(ends - starts).T
     is_flat = wide >= tall
-    long_axis = 1 if is_flat else 0
     # Like the COCO tools, round along the slope from the lower end, and reverse the points
     # afterwards.
-    is_backward = start[long_axis] > end[long_axis]
-    if is_backward:
-        start, end = end, start
-    start_row, start_column = start
-    end_row, end_column = end
-    steps = np.arange(max(wide, tall) + 1)
-    if is_flat:
-        slope = (end_row - start_row) / wide if wide else 0.0
-        columns = steps + start_column
-        rows = np.trunc(start_row + slope * steps + 0.5).astype(np.int64)
-    else:
-        slope = (end_column - start_column) / tall
-        columns = np.trunc(start_column + slope * steps + 0.5).astype(np.int64)
-        rows = steps + start_row
-    if is_backward:
-        return columns[::-1], rows[::-1]
-    return columns, rows
+    is_backward = np.where(is_flat, starts[:, 1] > ends[:, 1], starts[:, 0] > ends[:, 0])
+    lows = np.where(is_backward[:, None], ends, starts)
+    highs = np.where(is_backward[:, None], starts, ends)
+    lengths = np.maximum(wide, tall)
+    rise = np.where(is_flat, highs[:, 0] - lows[:, 0], highs[:, 1] - lows[:, 1])
+    slopes = rise / np.maximum(lengths, 1)
+    counts = lengths + 1
+    edge = np.repeat(np.arange(len(points)), counts)
+    first_entries = np.cumsum(counts) - counts
+    step = np.arange(counts.sum()) - first_entries[edge]
+    step = np.where(is_backward[edge], lengths[edge] - step, step)
+    low_row, low_column = lows[edge].T
+    drift = slopes[edge] * step
+    across = np.where(is_flat[edge], step + low_column, np.trunc(low_column + drift + 0.5))
+    down = np.where(is_flat[edge], np.trunc(low_row + drift + 0.5), step + low_row)
+    return across.astype(np.int64), down.astype(np.int64)

@@ -125,6 +125,7 @@ export class DisplayPanel {
       const told = /** @type {HTMLElement} */ (this.place.querySelector(`[data-told=${name}]`));
       told.textContent = `${value > 0 ? "+" : ""}${value}`;
     }
+    this.picture.onView(); // the overview of the picture shows the same brightness
     this.picture.redraw();
   }
 }

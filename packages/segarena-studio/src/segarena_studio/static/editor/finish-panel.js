@@ -49,7 +49,7 @@ export class Faults {
     const summary = /** @type {HTMLElement} */ (this.place.querySelector("summary"));
     summary.textContent = faults.length === 1 ? "1 thing to look at" : `${faults.length} things to look at`;
     const list = /** @type {HTMLElement} */ (this.place.querySelector("ul"));
-    list.replaceChildren(...faults.slice(0, SHOWN).map((fault) => faultLine(this.editor, fault, () => this.show(fault))));
+    list.replaceChildren(...faultLines(this.editor, faults, (fault) => this.show(fault)));
   }
 
   /** @param {Fault} fault */
@@ -99,7 +99,7 @@ export class Finishing {
     const isOpen = this.editor.scene.open.length > 0;
     const first = isOpen ? [{ kind: "open", message: "A region is not closed yet.", regions: [], at: null, isError: true }] : [];
     const list = document.createElement("ul");
-    list.append(...[...first, ...faults].slice(0, SHOWN).map((fault) => faultLine(this.editor, fault, () => this.goTo(fault))));
+    list.append(...faultLines(this.editor, [...first, ...faults], (fault) => this.goTo(fault)));
     this.place.replaceChildren(list);
   }
 
@@ -159,6 +159,19 @@ export class Finishing {
 }
 
 /**
+ * Build the entries of the first problems, and say how many more there are.
+ * @param {Editor} editor
+ * @param {Fault[]} faults
+ * @param {(fault: Fault) => void} go
+ */
+function faultLines(editor, faults, go) {
+  const lines = faults.slice(0, SHOWN).map((fault) => faultLine(editor, fault, () => go(fault)));
+  const more = faults.length - lines.length;
+  if (more) lines.push(Object.assign(document.createElement("li"), { textContent: `and ${more.toLocaleString("en")} more` }));
+  return lines;
+}
+
+/**
  * Build one entry: a button that names the regions and the problem and jumps to the position.
  * @param {Editor} editor
  * @param {Fault} fault
@@ -166,11 +179,23 @@ export class Finishing {
  */
 function faultLine(editor, fault, go) {
   const line = document.createElement("li");
-  const who = fault.regions.filter((id) => editor.scene.has(id)).map((id) => nameOf(editor, id));
-  const text = `${who.join(", ")}${who.length ? ": " : ""}${PLAIN[fault.kind] ?? fault.message}`;
-  const button = Object.assign(document.createElement("button"), { type: "button", textContent: text });
+  const button = Object.assign(document.createElement("button"), { type: "button", textContent: faultText(editor, fault) });
   button.className = fault.isError ? "is-error" : "";
   button.addEventListener("click", go);
   line.append(button);
   return line;
+}
+
+/**
+ * Say what is wrong, with the names of the regions.
+ * @param {Editor} editor
+ * @param {Pick<Fault, "kind" | "message" | "regions">} fault
+ */
+export function faultText(editor, fault) {
+  const names = fault.regions.filter((id) => editor.scene.has(id)).map((id) => nameOf(editor, id));
+  if (fault.kind === "contained" && names.length === 2) {
+    const [front, inner] = names;
+    return `${inner}: ${front} contains it and hides it. Put ${inner} in front, or delete it.`;
+  }
+  return `${names.join(", ")}${names.length ? ": " : ""}${PLAIN[fault.kind] ?? fault.message}`;
 }

@@ -37,7 +37,9 @@ export class Minimap {
     this.drawn = levels[0];
     const context = /** @type {CanvasRenderingContext2D} */ (this.canvas.getContext("2d"));
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.filter = this.picture.base.style.filter || "none"; // brightness and contrast
     context.drawImage(levels[levels.length - 1], 0, 0, width, height);
+    context.filter = "none";
     const [x0, y0, x1, y1] = view.inView.map((at) => at * scale);
     context.fillStyle = "rgba(8, 14, 20, 0.5)";
     context.beginPath();

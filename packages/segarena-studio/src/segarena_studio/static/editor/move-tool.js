@@ -24,6 +24,8 @@ export class Moving {
     this.live = null;
     /** Whether the press was on a selected region. */
     this.isRepeated = false;
+    /** @type {string[] | null} the selection before the present press */
+    this.before = null;
     /** @type {Record<string, () => boolean>} */
     this.keys = { "Shift+Enter": () => editor.hasCursor && this.toggle(editor.cursor) };
     for (const [key, dx, dy] of /** @type {[string, number, number][]} */ ([["ArrowLeft", -1, 0], ["ArrowRight", 1, 0], ["ArrowUp", 0, -1], ["ArrowDown", 0, 1]])) {
@@ -44,6 +46,7 @@ export class Moving {
     const { editor } = this;
     if (touch.isBox) return this.toggle(touch);
     const there = editor.regionsAt(touch.at);
+    this.before = editor.selection;
     this.isRepeated = there.some((id) => editor.isSelected(id));
     if (!this.isRepeated) editor.select(there[0] ?? null);
     if (!there.length) return true;
@@ -61,6 +64,9 @@ export class Moving {
    * @param {Touch} touch
    */
   second(touch) {
+    // A long press begins with a press, which has selected this region alone.
+    if (this.before) this.editor.selectAll(this.before);
+    this.before = null;
     this.toggle(touch);
   }
 
@@ -89,7 +95,7 @@ export class Moving {
   /** @param {Touch} touch */
   release(touch) {
     const { live, from, editor } = this;
-    this.live = this.from = null;
+    this.live = this.from = this.before = null;
     if (live) live.commit();
     // A click selects the region behind, as with the adjust tool.
     else if (from && this.isRepeated) editor.selectAt(touch.at);

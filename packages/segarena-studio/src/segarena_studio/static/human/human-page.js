@@ -203,7 +203,7 @@ class Seat {
    */
   async send(isEnd = false) {
     if (this.isBusy || !this.state || this.state.is_over || !the("cover").hidden) return;
-    if (!isEnd && this.hand.round.isEmpty) return this.tell("Nothing is drawn yet.");
+    if (!isEnd && this.hand.round.isEmpty) return this.tell("Nothing is drawn yet: press on the picture for a click, or drag for a box or a line.");
     this.isBusy = true;
     this.clock.stop("sent");
     this.keepDraft();

@@ -16,6 +16,7 @@ const told = /** @type {HTMLOutputElement} */ (root.querySelector("output"));
 const chips = /** @type {HTMLElement} */ (root.querySelector(".chips"));
 const more = /** @type {HTMLButtonElement} */ (root.querySelector("button.more"));
 const problem = /** @type {HTMLElement} */ (root.querySelector(".problem"));
+const empty = /** @type {HTMLElement} */ (root.querySelector(".empty"));
 const question = new URLSearchParams(location.search);
 let [first, count, asked] = [0, 0, 0];
 
@@ -127,6 +128,9 @@ async function fetchRows(isAnew) {
   body.append(...found.rows.map(lineOf));
   told.value = `${first.toLocaleString("en")} of ${count.toLocaleString("en")} shown`;
   more.hidden = first >= count;
+  empty.hidden = count > 0;
+  const isFiltered = question.has("words") || question.has("where");
+  empty.textContent = isFiltered ? "Nothing matches. Remove a condition, or search for other words." : "There are no dialogues yet. Start segarena look again when the run has finished a sample.";
 }
 
 function apply() {

@@ -272,7 +272,7 @@ function button(text, act) {
  * @param {string} text
  * @param {HTMLElement} control
  */
-export function labelled(text, control) {
+function labelled(text, control) {
   const label = document.createElement("label");
   label.append(text, " ", control);
   return label;

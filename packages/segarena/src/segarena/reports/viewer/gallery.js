@@ -1,6 +1,6 @@
 // Galleries: the viewers of a page, and the controls that filter cards and set how they are drawn.
 
-import { CardViewer, labelled } from "./card-viewer.js";
+import { CardViewer } from "./card-viewer.js";
 
 /** @typedef {import("./pane.js").Mode} Mode */
 
@@ -91,7 +91,7 @@ class Gallery {
     for (const name of new Set(every.flatMap((viewer) => viewer.runs))) {
       const box = checkedBox(name);
       this.boxes.push(box);
-      field.append(labelled(name, box));
+      field.append(ticked(box, name));
     }
     field.hidden = this.boxes.length < 2;
     if (this.boxes.length > MOST_OPEN_RUNS) this.foldRuns(field);
@@ -104,7 +104,7 @@ class Gallery {
     all.addEventListener("input", () => {
       for (const box of this.boxes) box.checked = all.checked;
     });
-    field.querySelector("legend")?.after(labelled("all", all));
+    field.querySelector("legend")?.after(ticked(all, "all"));
     const folded = document.createElement("details");
     const summary = Object.assign(document.createElement("summary"), { textContent: `${this.boxes.length} runs` });
     field.replaceWith(folded);
@@ -186,6 +186,17 @@ class Gallery {
 /** @param {string} value */
 function checkedBox(value) {
   return Object.assign(document.createElement("input"), { type: "checkbox", checked: true, value });
+}
+
+/**
+ * Return a box to tick with its name after it.
+ * @param {HTMLInputElement} box
+ * @param {string} name
+ */
+function ticked(box, name) {
+  const label = document.createElement("label");
+  label.append(box, ` ${name}`);
+  return label;
 }
 
 for (const root of document.querySelectorAll(".gallery")) {

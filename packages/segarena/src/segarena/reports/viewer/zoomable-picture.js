@@ -143,6 +143,9 @@ export class Picture {
 
   paint() {
     this.frame = 0;
+    // A picture without room, such as in a hidden part of the page, is painted when it gets some:
+    // a canvas without pixels cannot be drawn on another one.
+    if (!this.overlay.width || !this.overlay.height) return;
     if (this.isImageStale) this.paintImage();
     const context = contextOf(this.overlay);
     context.setTransform(1, 0, 0, 1, 0, 0);

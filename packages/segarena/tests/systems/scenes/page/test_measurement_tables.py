@@ -52,13 +52,21 @@ def test_recall_at_half_precision_is_a_dash_where_the_curve_does_not_pass_it():
 
 
 @pytest.mark.parametrize(
-    ("scenes", "expected"),
+    ("scenes", "caption", "counted"),
     [
-        (1, "Agreement on 1 image with 2 annotations, 1 pair of annotators."),
-        (2, "Agreement on 2 images with 4 annotations, 2 pairs of annotators."),
+        (1, "Agreement on 1 image with 2 annotations, 1 pair of annotators.", "pair of annotators"),
+        (
+            2,
+            "Agreement on 2 images with 4 annotations, 2 pairs of annotators.",
+            "pairs of annotators",
+        ),
     ],
 )
-def test_the_caption_of_agreement_counts_in_singular_or_plural(demo_set, scenes, expected):
+def test_the_table_of_agreement_says_what_it_counts(demo_set, scenes, caption, counted):
     drawing = drawing_of_scene(demo_set.scenes[0])
     compared = [measure_agreement((drawing, drawing))] * scenes
-    assert agreement_sheet(summarise_agreement(compared)).caption == expected
+    sheet = agreement_sheet(summarise_agreement(compared))
+    assert sheet.caption == caption
+    assert sheet.rows[0][2:] == (scenes, counted)
+    units = {str(row[0]): str(row[3]) for row in sheet.rows}
+    assert units["one annotator against the rest, F"] == "annotations"

@@ -24,9 +24,11 @@ from segarena.systems.scenes.model.double_borders import double_borders
 from segarena.systems.scenes.model.rasters import (
     Rasters,
     RegionRaster,
+    overlapping_one,
     overlapping_windows,
     rasterise,
     shared_patch_px,
+    window_bounds,
 )
 from segarena.systems.scenes.model.scene import Region, Scene
 
@@ -233,8 +235,8 @@ def _extent_defects(
 ) -> Iterator[Defect]:
     """Yield defects for small regions, and for stated areas that differ from the pixels."""
     area_px = raster.area_px
-    centre = region_centre(raster)
     if 0 < area_px < limits.least_area_px:
+        centre = region_centre(raster)
         message = (
             f"expected at least {limits.least_area_px:g} pixels, got {area_px}; "
             "regions this small are not annotated"
@@ -245,12 +247,14 @@ def _extent_defects(
         # COCO files with object masks state the visible area, so either area is correct.
         difference_px = min(abs(stated_px - area_px), abs(stated_px - raster.visible_px))
         if difference_px > limits.stated_difference * max(stated_px, area_px, 1):
+            centre = region_centre(raster)
             message = (
                 f"expected the stated area of {stated_px:g} pixels, got {area_px}; export it again"
             )
             yield scene.defect("stated-area", message, region, severity="warning", place=centre)
     stated = region.stated_occlusion
     if stated is not None and abs(stated - raster.occlusion) > limits.stated_difference:
+        centre = region_centre(raster)
         message = (
             f"expected the stated occlusion of {stated:.2f}, "
             f"got {raster.occlusion:.2f} from the pixels"
@@ -395,7 +399,7 @@ def _modal_regions(
     The region in front fills a concavity of such a region (the difference from its convex hull)
     without overlapping the region.
     """
-    extents = [raster.amodal for raster in rasters.regions]
+    bounds = window_bounds([raster.amodal for raster in rasters.regions])
     tracked = memory.track("concavities", scene.regions)
     for depth, (region, raster) in enumerate(zip(tracked, rasters.regions, strict=True)):
         rings = outlines.polygons[depth]
@@ -408,8 +412,7 @@ def _modal_regions(
         if hollow_px < limits.least_visible * raster.area_px:
             continue
         # Regions outside the window of the hollow fill nothing of it.
-        near = overlapping_windows([hollow], extents[:depth])
-        for front_depth in near[:, 1].tolist():
+        for front_depth in overlapping_one(hollow, bounds[:depth]).tolist():
             front = scene.regions[front_depth]
             other = rasters.regions[front_depth]
             # Regions of files may have a mask and no outline, which has no key.

@@ -282,14 +282,28 @@ def shared_patch_px(one: Patch, other: Patch) -> int:
 def overlapping_windows(first: Sequence[Patch], second: Sequence[Patch]) -> NDArray[np.int64]:
     """Return the index pairs of patches whose windows share pixels, int64 (P, 2), in lexical order."""
     # All pairs at once: a scene of 2,000 regions has two million of them, and few overlap.
-    one = _window_bounds(first)[:, None]
-    other = _window_bounds(second)[None]
+    return np.argwhere(_share_pixels(window_bounds(first)[:, None], window_bounds(second)[None]))
+
+
+def overlapping_one(patch: Patch, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the indices of the windows that share pixels with the window of a patch, in order.
+
+    Args:
+        patch: the patch.
+        bounds: bounds of the windows, from `window_bounds`.
+    """
+    return np.flatnonzero(_share_pixels(window_bounds([patch]), bounds))
+
+
+def _share_pixels(one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return whether windows share pixels, from their bounds (..., 4)."""
     starts = np.maximum(one[..., :2], other[..., :2])
     stops = np.minimum(one[..., 2:], other[..., 2:])
-    return np.argwhere((starts < stops).all(axis=-1))
+    is_shared = starts < stops
+    return is_shared[..., 0] & is_shared[..., 1]
 
 
-def _window_bounds(patches: Sequence[Patch]) -> NDArray[np.int64]:
+def window_bounds(patches: Sequence[Patch]) -> NDArray[np.int64]:
     """Return the first row and column and the end row and column of each window, int64 (N, 4)."""
     bounds: list[tuple[int, int, int, int]] = []
     for patch in patches:

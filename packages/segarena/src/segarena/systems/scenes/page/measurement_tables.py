@@ -123,26 +123,28 @@ def _names(summary: StatisticsSummary) -> Sheet:
 
 
 def agreement_sheet(summary: AgreementSummary) -> Sheet:
-    """Return the table of agreement, with rows only for measured values."""
+    """Return the table of agreement, with rows only for measured values; each row says what it counts."""
+    pairs = "pair of annotators", "pairs of annotators"
+    annotations = "annotation", "annotations"
     measures = (
-        ("region consistency, median F", summary.regions),
-        ("edge consistency, median F", summary.edges),
-        ("one annotator against the rest, precision", summary.precision),
-        ("one annotator against the rest, recall", summary.recall),
-        ("one annotator against the rest, F", summary.human_f),
-        ("depth order of matched regions", summary.order),
-        ("names of matched regions", summary.names),
+        ("region consistency, median F", summary.regions, pairs),
+        ("edge consistency, median F", summary.edges, pairs),
+        ("one annotator against the rest, precision", summary.precision, annotations),
+        ("one annotator against the rest, recall", summary.recall, annotations),
+        ("one annotator against the rest, F", summary.human_f, annotations),
+        ("depth order of matched regions", summary.order, pairs),
+        ("names of matched regions", summary.names, pairs),
     )
     rows: list[tuple[Cell, ...]] = []
-    for name, interval in measures:
+    for name, interval, (singular, plural) in measures:
         if interval.n:
             value = Value(mean=interval.mean, low=interval.low, high=interval.high)
-            rows.append((name, value, interval.n))
+            rows.append((name, value, interval.n, singular if interval.n == 1 else plural))
     return Sheet(
         name="agreement",
         caption=f"Agreement on {_count(summary.images, 'image')} with "
         f"{_count(summary.annotations, 'annotation')}, {_count(summary.pairs, 'pair')} of annotators.",
-        head=("", "Value", "Of"),
+        head=("", "Value", "Number", "Of"),
         rows=tuple(rows),
         notes=("Brackets hold 95 % intervals; whole images are resampled.",),
     )

@@ -294,7 +294,8 @@ def test_one_sample_is_tried_whatever_the_forecast_is_worth(cost_of):
 def test_failures_are_counted_and_only_failures_are_an_error(cost_of, plugin):
     assert cost_of(plugin("At", how={"square-4": "raises"}), limit=5, timed=5).failures == 1
     with pytest.raises(
-        SegarenaError, match="none of 4 tried samples could be used; the first failure: encode: TypeError"
+        SegarenaError,
+        match="none of 4 tried samples could be used; the first failure: encode: TypeError",
     ):
         cost_of(plugin("EncodesNothing"))
 

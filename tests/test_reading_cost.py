@@ -23,7 +23,7 @@ COMPREHENSIONS = 26
 CONDITIONAL_EXPRESSIONS = 12.5
 PACKED_ASSIGNMENTS = 0.2
 SHARED_NAMES = 80
-FUNCTION_LEVEL_IMPORTS = 65
+FUNCTION_LEVEL_IMPORTS = 60
 """Of our own modules. They stay where a top-level import would load torch, Ray or a server, or what `--help` does not
 need, or make a cycle."""
 

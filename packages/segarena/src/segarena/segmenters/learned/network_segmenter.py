@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from segarena.errors import PluginInvalid
+from segarena.segmenters.learned.promptable.tensor_serialization import model_fingerprint
 
 if TYPE_CHECKING:
     from segarena.segmenters.learned.promptable.devices import BatchRunner
@@ -52,9 +53,7 @@ class NetworkSegmenter:
     @cached_property
     def fingerprint(self) -> str:
         """Hash of all weights and of the configuration."""
-        from segarena.segmenters.learned.promptable import tensor_serialization
-
-        return tensor_serialization.model_fingerprint(self.model)
+        return model_fingerprint(self.model)
 
     def load(self, family: str) -> None:
         """Load the network in evaluation mode; sets `model`, `torch_device`, `torch_dtype` and `precision`.

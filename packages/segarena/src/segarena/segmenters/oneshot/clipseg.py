@@ -20,6 +20,12 @@ from segarena.registry import segmenter
 from segarena.samples import Mask, Sample, Shape, Support
 from segarena.segmenters.drawing.marks import require_image
 from segarena.segmenters.learned.network_segmenter import BatchingSegmenter
+from segarena.segmenters.learned.promptable.image_preparation import BILINEAR, prepare_image
+from segarena.segmenters.learned.promptable.tensor_serialization import (
+    check_finite,
+    pack_tensor,
+    unpack_tensor,
+)
 from segarena.segmenters.oneshot.support_segmenter import Supports, SupportSegmenter, support_key
 
 if TYPE_CHECKING:
@@ -104,20 +110,14 @@ class ClipSegSegmenter(SupportSegmenter, BatchingSegmenter):
 
     def pack(self, encoded: ClipLayers) -> dict[str, NDArray[Any]]:
         """Convert an encoding to arrays for the cache."""
-        from segarena.segmenters.learned.promptable import tensor_serialization
-
         return {
             "shape": np.array(encoded.shape),
-            "layers": tensor_serialization.pack_tensor(encoded.layers),
+            "layers": pack_tensor(encoded.layers),
         }
 
     def unpack(self, arrays: Mapping[str, NDArray[Any]]) -> ClipLayers:
         """Restore an encoding from the arrays of `pack`."""
-        from segarena.segmenters.learned.promptable import tensor_serialization
-
-        layers = tensor_serialization.unpack_tensor(
-            arrays["layers"], self.torch_dtype, self.torch_device
-        )
+        layers = unpack_tensor(arrays["layers"], self.torch_dtype, self.torch_device)
         return ClipLayers(tuple(int(length) for length in arrays["shape"]), layers)
 
     def _answer(
@@ -140,8 +140,6 @@ class ClipSegSegmenter(SupportSegmenter, BatchingSegmenter):
 
     def _clip_features(self, image: NDArray[np.uint8], **how: Any) -> Any:
         """Return the output of CLIP's image encoder for an image."""
-        from segarena.segmenters.learned.promptable.image_preparation import BILINEAR, prepare_image
-
         size = (self.side_px, self.side_px)
         pixels = prepare_image(image, size, BILINEAR)
         pixels = pixels.to(self.torch_device, self.torch_dtype)
@@ -164,7 +162,6 @@ class ClipSegSegmenter(SupportSegmenter, BatchingSegmenter):
     def _finish(self, logits: Sequence[Tensor], shape: Shape) -> Prediction:
         """Average the supports' logits and return the mask at full size."""
         from segarena.pytorch import functional, torch
-        from segarena.segmenters.learned.promptable.tensor_serialization import check_finite
 
         mean = torch.stack(list(logits)).mean(0)
         check_finite(mean, f"as {self.torch_dtype}")

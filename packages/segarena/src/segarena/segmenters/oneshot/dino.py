@@ -18,6 +18,16 @@ from segarena.samples import Sample, Shape, Support
 from segarena.segmenters.drawing.colour_cut import refine_by_colours
 from segarena.segmenters.drawing.marks import require_image
 from segarena.segmenters.learned.network_segmenter import NetworkSegmenter
+from segarena.segmenters.learned.promptable.image_preparation import (
+    BICUBIC,
+    BILINEAR,
+    prepare_image,
+)
+from segarena.segmenters.learned.promptable.tensor_serialization import (
+    check_finite,
+    pack_tensor,
+    unpack_tensor,
+)
 from segarena.segmenters.oneshot.support_segmenter import (
     Supports,
     SupportSegmenter,
@@ -123,18 +133,12 @@ class DinoSegmenter(SupportSegmenter, NetworkSegmenter):
 
     def pack(self, encoded: PatchFeatures) -> dict[str, NDArray[Any]]:
         """Convert an encoding to arrays for the cache."""
-        from segarena.segmenters.learned.promptable import tensor_serialization
-
-        features = tensor_serialization.pack_tensor(encoded.features)
+        features = pack_tensor(encoded.features)
         return {"shape": np.array(encoded.shape), "features": features, "image": encoded.image}
 
     def unpack(self, arrays: Mapping[str, NDArray[Any]]) -> PatchFeatures:
         """Restore an encoding from the arrays of `pack`."""
-        from segarena.segmenters.learned.promptable import tensor_serialization
-
-        features = tensor_serialization.unpack_tensor(
-            arrays["features"], self.torch_dtype, self.torch_device
-        )
+        features = unpack_tensor(arrays["features"], self.torch_dtype, self.torch_device)
         shape = tuple(arrays["shape"].tolist())
         return PatchFeatures(shape, features, arrays["image"])
 
@@ -147,13 +151,6 @@ class DinoSegmenter(SupportSegmenter, NetworkSegmenter):
         return [self._answer_one(encoded, supports, memory) for supports in requests]
 
     def _features(self, image: NDArray[np.uint8], grid: tuple[int, int]) -> Tensor:
-        from segarena.segmenters.learned.promptable.image_preparation import (
-            BICUBIC,
-            BILINEAR,
-            prepare_image,
-        )
-        from segarena.segmenters.learned.promptable.tensor_serialization import check_finite
-
         size = grid[0] * self.patch_px, grid[1] * self.patch_px
         pixels = prepare_image(image, size, BICUBIC if self.family == "dinov2" else BILINEAR).to(
             self.torch_device, self.torch_dtype

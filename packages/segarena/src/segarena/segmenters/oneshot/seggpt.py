@@ -17,6 +17,14 @@ from segarena.registry import segmenter
 from segarena.samples import Mask, Sample, Shape
 from segarena.segmenters.drawing.marks import require_image
 from segarena.segmenters.learned.network_segmenter import BatchingSegmenter
+from segarena.segmenters.learned.promptable.image_preparation import (
+    BICUBIC,
+    IMAGENET_MEAN,
+    IMAGENET_STD,
+    NEAREST,
+    prepare_image,
+)
+from segarena.segmenters.learned.promptable.tensor_serialization import check_finite
 from segarena.segmenters.oneshot.support_segmenter import Supports, SupportSegmenter, encoding_of
 
 if TYPE_CHECKING:
@@ -79,8 +87,6 @@ class SegGptSegmenter(SupportSegmenter, BatchingSegmenter):
         Raises:
             SegmenterError: the sample is not an image.
         """
-        from segarena.segmenters.learned.promptable.image_preparation import BICUBIC, prepare_image
-
         image = require_image(sample, "seggpt")
         return PreparedImage(image.shape[:2], prepare_image(image, self.size, BICUBIC))
 
@@ -137,8 +143,6 @@ class SegGptSegmenter(SupportSegmenter, BatchingSegmenter):
 
     def _mask_image(self, mask: Mask) -> Tensor:
         """Convert a mask to an input image, white on black."""
-        from segarena.segmenters.learned.promptable.image_preparation import NEAREST, prepare_image
-
         white = np.uint8(255)
         grey: NDArray[np.uint8] = mask.astype(np.uint8) * white
         image = np.repeat(grey[:, :, None], 3, axis=2)
@@ -147,7 +151,6 @@ class SegGptSegmenter(SupportSegmenter, BatchingSegmenter):
     def _finish(self, grey: Tensor, shape: Shape) -> Prediction:
         """Return the mask at full size, resized by nearest neighbours as in the authors' code."""
         from segarena.pytorch import functional
-        from segarena.segmenters.learned.promptable.tensor_serialization import check_finite
 
         check_finite(grey, f"as {self.torch_dtype}")
         full = functional.interpolate(grey[None, None], tuple(shape), mode="nearest")
@@ -158,7 +161,6 @@ class SegGptSegmenter(SupportSegmenter, BatchingSegmenter):
 def _grey(painted: Tensor) -> Tensor:
     """Return the lower half of painted images (n, 3, 2 h, w) as grey values from 0 to 1, (n, h, w)."""
     from segarena.pytorch import torch
-    from segarena.segmenters.learned.promptable.image_preparation import IMAGENET_MEAN, IMAGENET_STD
 
     mean = torch.tensor(IMAGENET_MEAN, device=painted.device)[:, None, None]
     std = torch.tensor(IMAGENET_STD, device=painted.device)[:, None, None]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from segarena.pytorch import Tensor, torch
+if TYPE_CHECKING:
+    from segarena.pytorch import Tensor
 
 # The image processors of SAM, SegGPT and DINO use these statistics.
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
@@ -34,6 +35,9 @@ def prepare_image(
     Returns:
         float32 (1, 3, height, width).
     """
+    # Imported here, so that segmenters can be listed without torch.
+    from segarena.pytorch import torch
+
     height, width = size
     resized = Image.fromarray(image).resize((width, height), resample)
     normalized = normalize_image(np.asarray(resized), IMAGENET_MEAN, IMAGENET_STD)

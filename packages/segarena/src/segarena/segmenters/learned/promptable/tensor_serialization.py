@@ -1,16 +1,21 @@
-"""Conversion of tensors to arrays and back, hash of a network's weights, and check of its output."""
+"""Conversion of tensors to arrays and back, hash of a network's weights, and check of its output.
+
+torch is imported by the functions that need it, so that segmenters can be listed without it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import PredictionInvalid
 from segarena.files.hashes import sha256_of_parts
-from segarena.pytorch import Tensor, torch
+
+if TYPE_CHECKING:
+    from segarena.pytorch import Tensor, torch
 
 
 def pack_tensor(tensor: Tensor) -> NDArray[np.uint8]:
@@ -18,6 +23,8 @@ def pack_tensor(tensor: Tensor) -> NDArray[np.uint8]:
 
     Bytes are needed because NumPy has no bfloat16.
     """
+    from segarena.pytorch import torch
+
     return tensor.contiguous().cpu().view(torch.uint8).numpy()
 
 
@@ -27,6 +34,8 @@ def unpack_tensor(
     device: torch.device,
 ) -> Tensor:
     """Restore a tensor of `dtype` on `device` from the bytes of `pack_tensor`."""
+    from segarena.pytorch import torch
+
     return torch.from_numpy(array).view(dtype).to(device)
 
 
@@ -49,7 +58,7 @@ def check_finite(output: Tensor, where: object) -> None:
         output: output of the network.
         where: context for the message, such as "as bfloat16" or "in frame 3".
     """
-    if not bool(torch.isfinite(output).all()):
+    if not bool(output.isfinite().all()):
         raise not_finite_error(where)
 
 

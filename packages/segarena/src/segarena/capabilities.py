@@ -118,8 +118,8 @@ CAPABILITIES = (
     Capability(
         "user",
         "corrects_objects",
-        "True: corrects several objects at once (`turn.comparison`; `turn.of_one` for users of one object). The engine "
-        "rejects targets with several objects otherwise",
+        "True: the user corrects several objects at once, with `turn.comparison`. Users without this capability read "
+        "`turn.of_one`, and the engine rejects targets with several objects for them",
     ),
     Capability(
         "user",

@@ -164,7 +164,7 @@ def fill_in_change(
 @router.get("/organise/drafts/{draft:int}")
 @require_role("organiser")
 def show_draft(request: Request, draft: int) -> Response:
-    """Show the progress and the result of a draft's preview or creation."""
+    """Show the progress and the result of a draft: the preview, creation or change of a challenge."""
     with site_of(request).database.reading() as session:
         job = _visible_draft(session, visitor_of(request), draft)
         queue = job_queue_position(session, job) if job.state in ("waiting", "leased") else None

@@ -125,6 +125,6 @@ def _span_text(seconds: float) -> str:
 
 
 def end_sentence(message: object) -> str:
-    """Return a message, such as that of an exception, with a full stop; style sheets write its first letter large."""
+    """Return a message, such as that of an exception, as a sentence with its final mark; style sheets capitalise it."""
     text = str(message).strip()
     return text if text.endswith((".", "!", "?")) or not text else f"{text}."

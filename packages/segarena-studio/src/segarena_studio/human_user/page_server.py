@@ -31,7 +31,7 @@ class _ExistingServer:
 
 @dataclass(frozen=True, slots=True)
 class _OwnServer:
-    """Pages of a process started here."""
+    """Pages that are served by a process of this command."""
 
     address: str
     process: subprocess.Popen[str]

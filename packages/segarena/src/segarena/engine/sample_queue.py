@@ -67,7 +67,7 @@ class SampleQueue(Protocol):
 
 
 class ExclusiveSampleQueue:
-    """The samples of a run that one process locks alone.
+    """The samples of a run whose folder one process locks for itself.
 
     Args:
         folder: folder of the run.

@@ -140,7 +140,7 @@ def _check_mean(
             f"{path}: {within[-1]} is a mean over {name!r}, which is not declared; {hint}"
         )
     if name in within:
-        raise InvalidInput(f"{path}: {name} is a mean over itself: {' of '.join((*within, name))}")
+        raise InvalidInput(f"{path}: {name} is a mean over itself: {' -> '.join((*within, name))}")
     for part in datasets[name].mean_of:
         _check_mean(datasets, part, path, (*within, name))
 

@@ -48,7 +48,7 @@ export class Shapes {
     const path = new Path2D();
     const outlines = scene.outlines(id);
     outlines.forEach((outline, index) => {
-      // The same winding for all, and the opposite one for holes: see `union`.
+      // Outlines of parts wind one way and those of holes the other, so that `union` can fill several regions as one path.
       const isReversed = signedArea(outline) < 0 !== isHole(outlines, index);
       const [first, ...others] = isReversed ? [...outline].reverse() : outline;
       if (!first) return;

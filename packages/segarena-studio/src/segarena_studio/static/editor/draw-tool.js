@@ -175,7 +175,10 @@ export class Drawing {
     editor.say(ruleAbout(before, editor.scene.outlines(id)));
   }
 
-  /** Go on to draw new regions, unless an outline is open. Return whether the next one was a hole or part. */
+  /**
+   * Draw new regions again if the next outline was to become a hole or part. While an outline is open, nothing changes.
+   * Return whether it changed.
+   */
   stopExtending() {
     if (this.owner === null || this.editor.scene.open.length) return false;
     this.begin(null);

@@ -230,7 +230,7 @@ class PointMap {
   }
 
   /**
-   * Return the ring of one of their regions as points of mine.
+   * Return the ring of a region of the other drawing as points of this one.
    * @param {string} id
    */
   ringOf(id) {

@@ -163,7 +163,7 @@ export class Tracing {
   }
 
   /**
-   * Return the same position expressed on another region's outline that contains it.
+   * Return the position as a place on this region's outline; the place itself if the region has no outline there.
    * @param {string} region
    * @param {End} place
    * @returns {End}

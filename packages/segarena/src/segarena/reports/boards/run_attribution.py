@@ -42,8 +42,16 @@ def read_attributions(file: str | Path) -> Mapping[str, RunAttribution]:
             for line in lines:
                 where = f"{file}, line {lines.line_num}"
                 name = _cell(line, "run").strip("/")
-                if not name or name in found or "more" in line:
-                    raise InvalidInput(f"{where}: expected a run named once, got {name!r}")
+                if "more" in line:
+                    raise InvalidInput(f"{where}: expected no more cells than columns")
+                if not name:
+                    raise InvalidInput(
+                        f"{where}: expected the name of a run in the column run, got an empty cell"
+                    )
+                if name in found:
+                    raise InvalidInput(
+                        f"{where}: run {name!r} is listed a second time; keep one line"
+                    )
                 found[name] = _attribution(line, where)
             return found
     except (OSError, UnicodeDecodeError, csv.Error) as error:

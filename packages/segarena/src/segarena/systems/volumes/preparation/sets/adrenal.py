@@ -1,4 +1,4 @@
-"""D7: adrenocortical carcinoma in CT (Adrenal-ACC-Ki67-Seg, IDC)."""
+"""D7 of RadioActive: adrenocortical carcinoma in CT (Adrenal-ACC-Ki67-Seg, IDC)."""
 
 from __future__ import annotations
 

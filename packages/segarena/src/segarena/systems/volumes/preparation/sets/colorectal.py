@@ -1,4 +1,4 @@
-"""D6: liver metastases of colorectal cancer in CT (Colorectal-Liver-Metastases, IDC)."""
+"""D6 of RadioActive: liver metastases of colorectal cancer in CT (Colorectal-Liver-Metastases, IDC)."""
 
 from __future__ import annotations
 

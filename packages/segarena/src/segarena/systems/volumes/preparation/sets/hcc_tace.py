@@ -1,4 +1,4 @@
-"""D8: livers and liver tumours in CT (HCC-TACE-Seg, IDC)."""
+"""D8 of RadioActive: livers and liver tumours in CT (HCC-TACE-Seg, IDC)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""D3: primary tumours of head and neck in T2 MR before radiotherapy (HNTS-MRG 24, Zenodo 11199559)."""
+"""D3 of RadioActive: primary tumours of head and neck in T2 MR before radiotherapy (HNTS-MRG 24, Zenodo 11199559)."""
 
 from __future__ import annotations
 

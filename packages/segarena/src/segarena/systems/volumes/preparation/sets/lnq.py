@@ -1,4 +1,4 @@
-"""D5: mediastinal lymph nodes in CT (LNQ 2023, TCIA)."""
+"""D5 of RadioActive: mediastinal lymph nodes in CT (LNQ 2023, TCIA)."""
 
 from __future__ import annotations
 

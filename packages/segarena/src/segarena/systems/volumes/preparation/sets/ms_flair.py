@@ -1,4 +1,4 @@
-"""D1: multiple sclerosis lesions in FLAIR MR (Mendeley 8bctsm8jz7)."""
+"""D1 of RadioActive: multiple sclerosis lesions in FLAIR MR (Mendeley 8bctsm8jz7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""D9: fragments of broken pelvises in CT (PENGWIN 2024, Zenodo 10927452)."""
+"""D9 of RadioActive: fragments of broken pelvises in CT (PENGWIN 2024, Zenodo 10927452)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""D4: lung lesions in CT (RIDER Lung CT with segmentations, TCIA)."""
+"""D4 of RadioActive: lung lesions in CT (RIDER Lung CT with segmentations, TCIA)."""
 
 from __future__ import annotations
 

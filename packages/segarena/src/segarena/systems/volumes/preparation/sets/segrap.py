@@ -1,4 +1,4 @@
-"""D10: 45 overlapping organs at risk in CT of head and neck (SegRap 2023)."""
+"""D10 of RadioActive: 45 overlapping organs at risk in CT of head and neck (SegRap 2023)."""
 
 from __future__ import annotations
 

@@ -544,7 +544,8 @@ def _check_prompt_kinds(
         if given is not None and not given <= understood:
             raise PluginInvalid(
                 f"{called} takes {_in_words(understood)}; user {name} of {rules.name} gives {_in_words(given)}. "
-                "Choose another benchmark or user (-u): 'segarena list' shows which prompts segmenters take and users give"
+                "Choose another benchmark or user (-u): 'segarena list' shows which prompts segmenters take and "
+                "users give"
             )
 
 

@@ -181,7 +181,7 @@ class SurfaceDistance:
         }
 
     def _distance_to_empty(self, comparison: Comparison) -> float:
-        """Return the distance between a surface and an empty one: `one_empty` if it is set, else the sample's diagonal."""
+        """Return the distance between a surface and an empty one: `one_empty`, or the sample's diagonal without it."""
         if self._one_empty is not None:
             return self._one_empty
         shape = comparison.reference.shape

@@ -65,7 +65,8 @@ def build(
     easy_from: Annotated[
         str,
         typer.Option(
-            help="Minimum IoU of the reference on an easy item: 0 to 1, median, or auto (0.75 for a CSV or a folder of masks, the median for a segmenter).",
+            help="Minimum IoU of the reference on an easy item: 0 to 1, median, or auto (0.75 for a CSV or a folder "
+            "of masks, the median for a segmenter).",
             rich_help_panel=RARE,
         ),
     ] = "auto",

@@ -1,4 +1,4 @@
-"""D2 of RadioActive: 30 organs at risk in T1 MR of the head and neck (HaN-Seg, Zenodo 7442914), drawn on CT and transferred to MR."""
+"""D2 of RadioActive: 30 organs at risk in T1 MR of the head and neck (HaN-Seg, Zenodo 7442914), drawn on CT."""
 
 from __future__ import annotations
 

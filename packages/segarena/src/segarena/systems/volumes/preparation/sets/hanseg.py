@@ -1,4 +1,7 @@
-"""D2 of RadioActive: 30 organs at risk in T1 MR of the head and neck (HaN-Seg, Zenodo 7442914), drawn on CT."""
+"""D2 of RadioActive: 30 organs at risk in T1 MR of the head and neck (HaN-Seg, Zenodo 7442914), drawn on CT.
+
+The labels were transferred from CT to MR.
+"""
 
 from __future__ import annotations
 

@@ -43,9 +43,7 @@ def test_a_board_of_a_folder_of_runs(segarena, runs, tmp_path):
 
 def test_what_is_asked_for_and_is_not_there_is_refused_in_a_line(refused, runs):
     assert "expected one of NoC@" in refused("board", "runs", "--measure", "Dice")
-    assert "got 2 finished later than 2020-01-01" in refused(
-        "board", "runs", "--freeze", "2020-01-01"
-    )
+    assert "all 2 finished after 2020-01-01" in refused("board", "runs", "--freeze", "2020-01-01")
     assert "expected a run folder" in refused("board", "nowhere")
     assert "expected a CSV file" in refused("board", "runs", "--names", "nobody.csv")
 

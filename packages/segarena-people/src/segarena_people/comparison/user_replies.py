@@ -1,4 +1,4 @@
-"""Replies of a simulated user to people's questions: the same goals, and the same masks to correct.
+"""Replies of a simulated user to the questions that people answered: the same goals, and the same masks to correct.
 
 Slices of volumes and frames of videos become images. A user that does not support images gets a
 volume of one slice instead. If the collection has no pictures, users receive black images;

@@ -22,7 +22,7 @@ _BISECTIONS = 40
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SlicePair:
-    """Lines that one person drew on a slice, and the points drawn on the previous slice, on the same surface."""
+    """Lines that one person drew on a slice, and the person's points on the previous slice, mapped to this slice's surface."""
 
     surface: DrawingSurface
     habits: FloatArray

@@ -83,7 +83,7 @@ def decide_rank(
     run: Run,
     now: float,
 ) -> None:
-    """Mark an ending run as a repeat if its team met one of its samples elsewhere before its last turn about it.
+    """Mark an ending run as a repeat if the team met a sample in another run before this run's last turn about it.
 
     A run whose samples were new at the start can become a repeat when somebody who knows one of
     them joins the team.

@@ -334,7 +334,7 @@ def _rounds(
     *,
     knows_end: bool,
 ) -> Iterator[RoundView]:
-    """Yield the rounds of a dialogue; rounds without prompts follow the round that was answered.
+    """Yield the rounds of a dialogue; of the rounds that a turn completed, the participant answered only the first.
 
     Args:
         statuses: statuses of the dialogue after each turn; the first turn only opened it.

@@ -103,7 +103,7 @@ class Page:
 
     @cached_property
     def usual_runs(self) -> tuple[Run, ...]:
-        """All runs for figures, differences and the terminal."""
+        """All runs, each in the form that `usual` returns, for figures, differences and the terminal."""
         return tuple(self.usual(run) for run in self.runs)
 
     @cached_property

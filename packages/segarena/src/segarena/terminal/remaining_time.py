@@ -103,7 +103,7 @@ class RemainingTime:
         return min(max(worked_s / (workers * passed_s), _MIN_UTILIZATION), 1.0)
 
     def _unit_s(self, workers: int) -> float:
-        """Return the mean duration of a unit; the few longest count as the next longest."""
+        """Return the mean duration of a unit, with the few longest durations shortened to the next longest."""
         count = len(self._durations_s)
         longest_s = sorted(self._durations_s, reverse=True)
         typical_s = _MAX_EARLY_MEDIANS * statistics.median(self._durations_s[workers:])

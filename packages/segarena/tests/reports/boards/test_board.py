@@ -202,7 +202,7 @@ def test_what_cannot_be_a_board_is_refused(make_entry):
     entry = make_entry([1.0] * 4)
     with pytest.raises(InvalidInput, match="at least one run"):
         board_of([])
-    with pytest.raises(InvalidInput, match="got 1 finished later than 2020"):
+    with pytest.raises(InvalidInput, match="all 1 finished after 2020"):
         board_of([entry], freeze="2020-01-01")
     with pytest.raises(InvalidInput, match="expected one of NoC@90, AuC, got 'IoU'"):
         board_of([entry], measure="IoU")

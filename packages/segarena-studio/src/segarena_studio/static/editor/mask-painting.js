@@ -47,8 +47,8 @@ export function paintRegion(steps, stroke) {
 
 /**
  * Add a stroke to a region, or erase it. Erasing can cut holes, and cut the region in parts. Painting
- * can add parts, and makes holes smaller; a place that it only surrounds is filled. A hole that a
- * region in front covers is rejected ("covered"), because the region continues behind that one.
+ * can add parts, and makes holes smaller; a place that it only surrounds is filled. Erasing a
+ * hole that regions in front cover is rejected ("covered"): the erased region continues behind them.
  * @param {Steps} steps
  * @param {string} id
  * @param {Stroke} stroke

@@ -12,8 +12,8 @@ import { copyOf, PLAIN, ringsOf } from "./scene.js";
 /** @typedef {import("./scene.js").Scene} Scene */
 /**
  * One reversible change: the position of a point before and after (null: absent), a splice of the
- * ring of a region of one outline ("" is the open outline), the outlines of a region before and after,
- * a region added or removed with its index, a move in the order, a field.
+ * ring of a region with a single outline or of the open outline (id ""), all outlines of a region before
+ * and after, a region added or removed with its index, a move in the order, or the values of a field.
  * @typedef {["point", number, Point | null, Point | null]
  *   | ["ring", string, number, Ring, Ring]
  *   | ["outlines", string, Ring[], Ring[]]

@@ -209,7 +209,7 @@ class Side {
   }
 }
 
-/** The points of their drawing in mine, created where there are none. */
+/** Maps points of the other drawing to points of this one; a point without a counterpart is added. */
 class PointMap {
   /**
    * @param {Steps} steps

@@ -249,7 +249,7 @@ def board_of(
     stop = time_of(freeze) if freeze else None
     kept = _entries_until(stop, entries)
     if not kept:
-        late = f", got {len(entries)} finished later than {freeze}" if entries else ""
+        late = f"; all {len(entries)} finished after {freeze}" if entries else ""
         raise InvalidInput(f"board: expected at least one run{late}")
     _refuse_other_rules(kept)
     extracts = [entry.extract for entry in kept]

@@ -104,7 +104,7 @@ def rclicks(
 
 
 def _sha256(file: Path | None) -> str | None:
-    """Return the hash of an input file, so that runs before and after a file was replaced differ."""
+    """Return the hash of an input file, so that replacing the file makes later runs differ from earlier ones."""
     if file is None:
         return None
     if not file.is_file():

@@ -22,7 +22,7 @@ _BISECTIONS = 40
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SlicePair:
-    """Lines that one person drew on a slice, and the person's points on the previous slice, mapped to this slice's surface."""
+    """One person's lines on a slice, and their points on the previous slice, mapped to the surface of this one."""
 
     surface: DrawingSurface
     habits: FloatArray

@@ -154,7 +154,7 @@ def _remove_spurs(segments: list[Segment], neighbours: list[list[int]]) -> list[
 def _merge_bridges(
     segments: list[Segment], neighbours: list[list[int]]
 ) -> tuple[list[Segment], dict[int, int]]:
-    """Merge crossings joined by a bridge; return the segments that are no bridges, and the merged crossing of each end pixel.
+    """Merge crossings joined by a bridge; return all segments but bridges, and the merged crossing of each end pixel.
 
     Thinning turns two crossing lines into two forks connected by a short bridge that belongs to
     both lines.

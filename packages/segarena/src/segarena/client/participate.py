@@ -228,7 +228,9 @@ def join(
             with suppress(RemoteError):
                 next_run = Server(connection).next_run(address)
                 if next_run.unranked:
-                    on_notice(f"this run will not be ranked: it will be {next_run.unranked}")
+                    on_notice(
+                        f"this run will not be ranked, because it will be {next_run.unranked}"
+                    )
         rules = participant_rules(info, phase)
         on_error.pop_all()
     samples = ChallengeDataset(

@@ -434,7 +434,7 @@ class Job(LeaseColumns, OrmModel):
     id: Mapped[int] = mapped_column(primary_key=True)
     kind: Mapped[str] = mapped_column(String(40))
     about: Mapped[str] = mapped_column(String(200))
-    """What the job works on, such as a run id; unique within a kind."""
+    """Id of the run, challenge or submission that the job works on; unique within a kind."""
     told: Mapped[str] = mapped_column(Text, default="")
     """Further parameters in the kind's own format, as JSON."""
     doing: Mapped[str] = mapped_column(String(200), default="")

@@ -151,7 +151,9 @@ def fetch(
             on_sample=lambda done, total: status.update(f"{done} of {total} samples"),
         )
     if run.unranked:
-        typer.secho(f"this run will not be ranked, because it is {run.unranked}", fg="yellow", err=True)
+        typer.secho(
+            f"this run will not be ranked, because it is {run.unranked}", fg="yellow", err=True
+        )
     masks = sum(len(sample.dialogues) for sample in run.places)
     typer.echo(f"{out}: {len(run.places)} samples; write {masks} masks to {out / 'masks'}")
     typer.echo(f"next: segarena submit {run.address} {out / 'masks'}")

@@ -195,7 +195,7 @@ class Session:
         self.spent_s += seconds
 
     def turn(self) -> Turn:
-        """Return what the user receives in order to choose the prompts of the next round."""
+        """Return the turn that the user receives to choose the prompts of the next round."""
         if self._turn is None:
             round_ = len(self.dialogue.rounds) + 1
             self._turn = Turn(

@@ -59,6 +59,15 @@ def test_plans_are_whole_lines_within_what_was_seen():
     assert plans[:, 0].max() <= hand.planning.high[0, 0] + 1e-4
 
 
+def test_a_number_in_place_of_the_people_is_refused(tmp_path):
+    file = tmp_path / "model.npz"
+    with np.load(SHIPPED_MODEL) as arrays:
+        damaged = {**arrays, "people": np.array(1.5)}
+    np.savez(file, **damaged)
+    with pytest.raises(InvalidInput, match="segarena people fit scribbler"):
+        read_stroke_model(file)
+
+
 @pytest.mark.parametrize("content", [b"", b"no archive", None])
 def test_files_that_are_no_hand(tmp_path, content):
     file = tmp_path / "hand.npz"

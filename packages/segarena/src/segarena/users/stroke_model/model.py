@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from pathlib import Path
@@ -144,14 +143,15 @@ def _read_cached(path: Path, _written_at: int) -> StrokeModel:
         arrays: dict[str, Any] = read_arrays(path, has_text=True)
         networks = {name: Network.of(_group(arrays, name)) for name in _NETWORKS}
         planning = PlanModel(**_group(arrays, "planning"))
-        people: Sequence[str] = arrays["people"].tolist()
+        # A damaged header can make it a single number.
+        people = tuple(str(name) for name in arrays["people"].tolist())
         cohesion = float(arrays["cohesion"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InvalidInput(
             f"{path}: expected a file that `segarena people fit scribbler` wrote; {error}"
         ) from error
     return StrokeModel(
-        people=tuple(people),
+        people=people,
         planning=planning,
         cohesion=cohesion,
         **networks,

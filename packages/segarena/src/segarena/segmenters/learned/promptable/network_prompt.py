@@ -21,7 +21,7 @@ IMAGE_PROMPT_KINDS = frozenset({"click", "box", "mask"})
 
 @dataclass(frozen=True, slots=True, eq=False)
 class NetworkPrompt:
-    """What the network receives of a dialogue: all clicks, the newest box, and one mask or the previous logits.
+    """Input of the network for a dialogue: all clicks, the newest box, and one mask or the previous logits.
 
     Attributes:
         points: float (n, 2), (x, y) of all clicks, in the order given.

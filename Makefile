@@ -48,8 +48,8 @@ contract: $(VENV)/.developed      ## lower folders never import higher ones
 	$(BIN)/lint-imports
 
 # Each process begins with its part of the tests, in order, so that what the tests of a file share is made once; who is
-# done first takes over from the others. There are three on two cores, because tests of servers and browsers wait for a
-# third of their time. Bytecode is kept, or every process that a test starts would compile the package anew.
+# done first takes over from the others. There are three on two cores for the core, and four for its companions, because
+# tests of servers and browsers wait for a third of their time. Bytecode is kept, or every process that a test starts would compile the package anew.
 # Coverage is of lines, by instructions that are taken out as soon as they have run: tracing doubles the time of the suite.
 # Each part counts the lines of the packages whose tests it runs, because counting costs time wherever a module is imported.
 # The table of coverage lies in build/, so that the last lines printed name what failed.
@@ -59,6 +59,7 @@ contract: $(VENV)/.developed      ## lower folders never import higher ones
 # The list is in a cache of its own, which begins empty: pytest's usual one also lists what failed in earlier runs, in other
 # environments and in files that are gone. Without a list nothing is run again, and the target fails.
 PROCESSES ?= 3
+COMPANION_PROCESSES ?= 4
 COMMA := ,
 COMPANION_SOURCES := packages/segarena-people/src$(COMMA)packages/segarena-server/src$(COMMA)packages/segarena-studio/src
 FAILED_FILES = import json, sys; print(*sorted({name.split("::")[0] for name in json.load(open(sys.argv[1]))}))
@@ -66,7 +67,7 @@ define run_tests
 	mkdir -p build
 	rm -rf build/cache-$(2)
 	$(1) -m slipcover --immediate --source $(4) --out build/coverage-$(2).txt -m pytest -o cache_dir=$(CURDIR)/build/cache-$(2) \
-		-n $(PROCESSES) --dist worksteal $(3) \
+		-n $(5) --dist worksteal $(3) \
 	|| { test $$? = 1 && files=$$($(1) -c '$(FAILED_FILES)' build/cache-$(2)/v/cache/lastfailed) \
 		&& test -n "$$files" && $(1) -m pytest $$files; }
 	@tail -n 1 build/coverage-$(2).txt
@@ -77,11 +78,11 @@ tests core-tests: export OPENBLAS_NUM_THREADS = 1
 tests core-tests: export POLARS_MAX_THREADS = 1
 tests: $(VENV)/.developed browser      ## tests of the companion packages and of the repository, with coverage
 	$(call run_tests,$(BIN)/python,companions,packages/segarena-people/tests packages/segarena-server/tests \
-	packages/segarena-studio/tests tests,$(COMPANION_SOURCES))
+	packages/segarena-studio/tests tests,$(COMPANION_SOURCES),$(COMPANION_PROCESSES))
 
 # The core is tested where no companion package is installed: what it needs, it has to bring.
 core-tests: $(CORE)/.developed browser      ## tests of the core, in an environment with nothing but the core
-	$(call run_tests,$(CORE)/bin/python,core,packages/segarena/tests,packages/segarena/src)
+	$(call run_tests,$(CORE)/bin/python,core,packages/segarena/tests,packages/segarena/src,$(PROCESSES))
 
 # Pages are tested in a real browser. Where none can be had, these tests are skipped, and say so.
 browser:      ## install Debian's Chromium for the tests of pages, where there is no such browser

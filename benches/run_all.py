@@ -3,9 +3,10 @@
     python benches/run_all.py [NAME ...] [--quick] [--record]
 
 The table has a row for each figure: its limit, whether it was met, and the ratio to the recorded run
-(`recorded.json`). A bench that crashes, or that does not report all of its figures, has a row "failed". The exit
-status is 1 if a limit was missed or a bench failed. `--record` writes the figures into `recorded.json`; commit that
-file when a change is meant to move them. All benches together take at most 25 minutes on two quiet cores.
+(`recorded.json`). Seconds are compared as those of the reference machine. A bench that crashes, or that does not
+report all of its figures, has a row "failed". The exit status is 1 if a limit was missed or a bench failed. `--record`
+writes the figures into `recorded.json`; commit that file when a change is meant to move them. All benches together
+take at most 25 minutes on two quiet cores.
 """
 
 from __future__ import annotations
@@ -70,6 +71,10 @@ ESTIMATES_S = {
 }
 """Seconds of each bench on a quiet machine with two cores; at most 25 minutes together."""
 
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+"""Threads of NumPy's libraries spin while they wait for a busy core, and their processor time would count: a ratio
+came out ten times too high. Benches of networks set the number of threads that they are about."""
+
 NOT_RUN = {"boxes_by_size", "measurement", "run_all"}
 """Modules that are not benches, and a script that compares a collection of people's prompts and has no limit."""
 
@@ -110,7 +115,7 @@ def run_bench(name: str, *, is_quick: bool = False) -> BenchResult:
         command = [sys.executable, str(HERE / f"{name}.py")]
         if is_quick:
             command.append("--quick")
-        environment = {**os.environ, FIGURES_FILE: str(file)}
+        environment = {**os.environ, **ONE_THREAD, FIGURES_FILE: str(file)}
         try:
             subprocess.run(command, check=False, env=environment, timeout=LONGEST_S)
         except subprocess.TimeoutExpired:
@@ -141,7 +146,7 @@ def write_recorded(results: list[BenchResult], file: Path = RECORDED) -> None:
     for result in results:
         if not result.has_failed:
             recorded[result.name] = {
-                line["figure"]: float(f"{line['value']:.4g}") for line in result.lines
+                line["figure"]: float(f"{line['compared']:.4g}") for line in result.lines
             }
     file.write_text(json.dumps(recorded, indent=2, sort_keys=True) + "\n")
 
@@ -157,7 +162,7 @@ def print_table(results: list[BenchResult], recorded: dict[str, dict[str, float]
         for line in result.lines:
             ratio = ""
             if before.get(line["figure"]):
-                ratio = f"{line['value'] / before[line['figure']]:.2f}"
+                ratio = f"{line['compared'] / before[line['figure']]:.2f}"
             verdict = ""
             if line["bar"]:
                 verdict = "held" if line["held"] else "MISSED"

@@ -233,3 +233,31 @@ def test_the_same_photograph_is_the_same_work_under_each_name(benches, tmp_path)
     assert len(others) == 2
     assert all((other.image == first.image).all() for other in others)
     assert all((other.targets[0].mask == first.targets[0].mask).all() for other in others)
+
+
+def test_seconds_are_compared_as_those_of_the_reference_machine(benches, monkeypatch, tmp_path):
+    import measurement
+
+    monkeypatch.setenv(measurement.FIGURES_FILE, str(tmp_path / "figures.jsonl"))
+    monkeypatch.setattr(measurement, "slowdown", lambda: 2.0)
+    bars = {
+        "quick": measurement.at_most(4, "ms"),
+        "slow": measurement.at_most(4, "ms"),
+        "ratio": measurement.at_most(4),
+    }
+    figures = measurement.Figures(bars)
+    figures.report("quick", 8)
+    figures.report("slow", 9)
+    figures.report("ratio", 5)
+    assert figures.missed() == ["slow", "ratio"]
+    lines = [json.loads(line) for line in (tmp_path / "figures.jsonl").read_text().splitlines()]
+    assert [line["compared"] for line in lines] == [4, 4.5, 5]
+
+
+def test_a_machine_is_never_faster_than_the_reference_machine(benches, monkeypatch):
+    import measurement
+
+    monkeypatch.setattr(measurement, "seconds_of", lambda work: 0.001)
+    assert measurement.slowdown() == 1.0
+    monkeypatch.setattr(measurement, "seconds_of", lambda work: 0.036)
+    assert measurement.slowdown() == pytest.approx(3)

@@ -59,7 +59,7 @@ def noise_to_signal(
         is_defined = bool(((signal > 0) | both_zero).all())
     if not is_defined:
         raise InvalidInput(
-            "noise-to-signal ratio: expected equally many deviations and means, and positive means"
+            "noise-to-signal ratio: expected one deviation per mean, and positive means"
         )
     # 0 / 0 would give NaN, but a result that is always 0 does not vary.
     return np.divide(noise, signal, out=np.zeros_like(noise), where=signal > 0)

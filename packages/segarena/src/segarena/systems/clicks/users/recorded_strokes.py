@@ -276,7 +276,8 @@ def _group_strokes(table: pl.DataFrame, file: Path) -> StrokesByTarget:
     for row in grouped.agg("is_positive", "row", "column").iter_rows(named=True):
         if len(set(row["is_positive"])) > 1:
             raise InvalidInput(
-                f"{file}: stroke {row['stroke']} of sample {row['sample']} is positive and negative"
+                f"{file}: stroke {row['stroke']} of sample {row['sample']}: expected one sign, "
+                "got positive and negative rows"
             )
         line = tuple(zip(row["row"], row["column"], strict=True))
         scribble = Scribble(line, is_positive=row["is_positive"][0])

@@ -39,7 +39,7 @@ _DIFFICULTY = {True: 0.85, False: 0.5}
 
 @dataset("oneshot-demo")
 class OneShotDemoDataset(PairDataset):
-    """Textured shapes in all tiers, and demo photographs whose supports are rotated copies of themselves.
+    """Textured shapes in all tiers, and demo photographs with rotated copies of them as supports.
 
     Six classes in two folds make the tiers Query Complexity (partitions by construction) and
     Support Cognizance (seven levels, L2 and L3 separate); three others make the Generalization

@@ -69,7 +69,7 @@ class TossPage(Page):
 
     @property
     def target_word(self) -> str:
-        """Word for a target: a class of a query image together with its supports."""
+        """Word for a target, which is a class in a query image together with supports."""
         return "pair"
 
     @property

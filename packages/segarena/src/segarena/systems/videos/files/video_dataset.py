@@ -291,7 +291,7 @@ def select_sequences(
     missing = [name for name in wanted if name not in known]
     if missing:
         raise DatasetMissing(
-            f"{where}: expected the sequences {abbreviate_names(missing)}, found none of that name; "
-            f"see {abbreviate_names(known)}"
+            f"{where}: expected the sequences {abbreviate_names(missing)}, found only "
+            f"{abbreviate_names(known)}"
         )
     return [name for name in known if name in wanted]

@@ -194,7 +194,7 @@ class MeasurementRequest:
         models: names of the requested models.
         out: folder for intermediate results, from which a later call resumes.
         limit: maximum number of samples per dataset; None for all.
-        workers: number of processes, or an executor; 0 runs in this one.
+        workers: number of processes, or an executor; 0 uses only the current process.
         on_progress: called with the progress.
     """
 

@@ -46,7 +46,7 @@ class HelpCommand(TyperCommand):
 
 
 def renamed_to(new_name: str) -> type[HelpCommand]:
-    """Return the class of a hidden command with an old name, which prints the new one in the same group."""
+    """Return the class of a hidden command with an old name; the command prints its new name in the group."""
 
     class RenamedCommand(HelpCommand):
         """A command that prints its new name."""
@@ -140,7 +140,7 @@ def _help_all_option() -> Any:
 
 
 def _without_conversions(parameters: list[Any]) -> list[Any]:
-    """Let parameters take absent values, text and defaults as they are, and return them.
+    """Make parameters accept absent values, text and defaults unchanged, and return the parameters.
 
     Typer converts each value by pydantic, even an absent one. Importing pydantic takes as long as all of Typer.
     """

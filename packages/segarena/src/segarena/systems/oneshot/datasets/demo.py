@@ -70,7 +70,7 @@ class OneShotDemoDataset(PairDataset):
         unknown = sorted(set(wanted) - set(_LISTS))
         if unknown:
             raise PluginInvalid(
-                f"lists={lists!r}: {unknown[0]!r} is unknown; expected some of {', '.join(_LISTS)}"
+                f"lists={lists!r}: {unknown[0]!r} is unknown; expected one or more of {', '.join(_LISTS)}"
             )
         if pairs:
             table = read_pair_lists(Path(part.strip()) for part in pairs.split(","))

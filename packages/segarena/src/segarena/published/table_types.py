@@ -18,7 +18,7 @@ RowWords: TypeAlias = Mapping[str, str]
 
 
 class Measure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A measure of a paper, and where segarena's reports contain it.
+    """A measure of a paper, and its location in segarena's reports.
 
     Attributes:
         title: title as printed.

@@ -276,7 +276,7 @@ def _sum_clusters(
         raise InvalidInput(f"values: expected one axis, got shape {array.shape}")
     if not np.isfinite(array).all():
         raise InvalidInput(
-            "values: contain NaN or infinity; leave out the targets where the statistic is not defined"
+            "values: expected finite numbers, got NaN or infinity; leave out targets without the statistic"
         )
     count = len(array)
     mean = float(array.mean()) if count else math.nan

@@ -1,4 +1,4 @@
-"""Users with one round: people's recorded first clicks, and equally many samples from a click model.
+"""Users with one round: people's recorded first clicks, and as many clicks from a click model.
 
 Source: RClicks, section 5 ("User", and the sampled clicks with which it is compared).
 """

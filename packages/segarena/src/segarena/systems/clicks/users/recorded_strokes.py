@@ -143,7 +143,7 @@ class RecordedStrokes:
 
 
 def _fits(drawing: PersonStrokes, shape: tuple[int, ...]) -> bool:
-    """Test whether all strokes lie in the photograph, and any stroke picture has the photograph's size."""
+    """Test whether all strokes lie in the photograph, and whether any stroke picture has its size."""
     try:
         for stroke in drawing.strokes:
             check_prompt(stroke, shape)

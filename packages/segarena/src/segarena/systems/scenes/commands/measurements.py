@@ -61,7 +61,7 @@ OutOption = Annotated[
     typer.Option(
         "--out",
         "-o",
-        help="Folder for results, page and pictures; an interrupted call resumes from it.",
+        help="Folder for results, page and pictures; an interrupted command resumes from it.",
     ),
 ]
 LimitOption = Annotated[int | None, typer.Option(min=1, help="Use only the first N images.")]

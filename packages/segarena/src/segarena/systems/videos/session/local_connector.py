@@ -187,7 +187,7 @@ class LocalConnector:
         return pl.concat(self._tables)
 
     def summary(self) -> dict[str, Any]:
-        """Return the summary of the predictions so far and its options, in davisinteractive's format."""
+        """Return the summary of the predictions so far, and under "segarena" the conditions of the session."""
         rules = self.rules
         options = rules.options
         scores = sample_scores(self.report(), METRIC_COLUMNS[options["metric"]])
@@ -273,7 +273,8 @@ class LocalConnector:
             session.spent_s = -math.inf
             if session.next() is None:
                 raise StoreError(
-                    f"{self._run.path}: the journal for {session.sample.id} does not fit; use another folder"
+                    f"{self._run.path}: the journal of {session.sample.id} does not fit this session; "
+                    "use another folder"
                 )
             if not entry["is_taken"]:
                 session.spent_s = math.inf

@@ -183,7 +183,7 @@ def _simulated_offsets(habits: BoxHabits, boxes: PersonBoxes) -> NDArray[np.floa
 
 
 def _joint_extremeness(offsets: NDArray[np.float64]) -> float:
-    """Return the mean rank correlation of absolute offsets between two edges of a box."""
+    """Return the rank correlation of absolute offsets between two edges, averaged over pairs of edges."""
     from scipy.stats import rankdata
 
     # Absolute values: edges of careless boxes are far off in any direction.

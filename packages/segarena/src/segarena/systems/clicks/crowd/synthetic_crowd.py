@@ -327,7 +327,7 @@ def _random_side(
     *,
     share: float,
 ) -> Mask:
-    """Split the mask by a random line, and return the side that contains `share` of its pixels."""
+    """Split the frame by a random line, and return the side that contains `share` of the mask's pixels."""
     angle = rng.random() * 2 * math.pi
     if not mask.any():
         return mask

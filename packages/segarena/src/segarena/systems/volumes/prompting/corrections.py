@@ -194,7 +194,7 @@ def _largest_piece(mask: Mask) -> Mask:
 
 
 def prompted_slices(dialogue: Dialogue) -> Sequence[int]:
-    """Return the slices with prompts from the first round, including spread ones, in ascending order."""
+    """Return the slices with prompts of the first round, including those filled by a lift, ascending."""
     planes: set[int] = set()
     for prompt in dialogue.rounds[0] if dialogue.rounds else ():
         if isinstance(prompt, Click):

@@ -279,7 +279,7 @@ def select_sequences(
     sequences: str | Iterable[str] | None,
     where: Path,
 ) -> list[str]:
-    """Return those of `names` that are in `sequences`, in the order of `sequences`; all if that is None.
+    """Return those of `names` that are in `sequences`, in the order of `names`; all if `sequences` is None.
 
     Raises:
         DatasetMissing: one of `sequences` is not among `names`.

@@ -99,7 +99,7 @@ def first_click_statistics(
 
 
 def instance_hardness(stds: ArrayLike, means: ArrayLike) -> NDArray[np.float64]:
-    """Return how hard each instance is for people: the NSR of its IoU, averaged over segmenters.
+    """Return how hard each instance is: the NSR of its IoU, from means over segmenters.
 
     Deviation and mean are each averaged over segmenters before the ratio is computed. Both
     arguments have shape (segmenters, instances) and contain the deviation and the mean of the IoU

@@ -223,7 +223,7 @@ def seal_parquet(parquet: bytes) -> bytes:
 
 
 def verify_seal(parquet: bytes) -> bool:
-    """Return whether a file has a checksum; files of earlier versions have none.
+    """Verify the checksum of a file; return False if it has none, like files of earlier versions.
 
     Raises:
         ValueError: the checksum does not match.

@@ -311,7 +311,7 @@ def read_source(folder: Path) -> CollectionSource:
 
 
 def find_dataset(path: Path) -> str | None:
-    """Return the dataset that was shown to people, as the folder of a collection or of a study's export names it.
+    """Return the dataset that was shown to people, as named in a collection's or a study export's folder.
 
     Args:
         path: the folder, or the prompt table in it.

@@ -56,7 +56,5 @@ def read_classes(folder: Path, image: str) -> NDArray[np.int32]:
             f"{matrix}: expected GTcls.Segmentation, got other fields; download it again"
         ) from error
     if classes.ndim != 2:
-        raise InvalidMask(
-            f"{matrix}: expected GTcls.Segmentation of rows x columns, got shape {classes.shape}"
-        )
+        raise InvalidMask(f"{matrix}: expected a 2-D GTcls.Segmentation, got shape {classes.shape}")
     return classes

@@ -43,7 +43,7 @@ def test_the_dataset_of_a_study_is_used_unless_another_is_named(
     told = answer.stderr
     assert "error: seen" in told
     assert given == [used]
-    assert (f"dataset: {named}, named by" in told) == (used is not None and option is None)
+    assert (f"dataset: {named}, named in" in told) == (used is not None and option is None)
     is_left_out = named is not None and used is None
     assert ("is not used" in told) == is_left_out
     assert ("name it with --dataset" in told) == is_left_out

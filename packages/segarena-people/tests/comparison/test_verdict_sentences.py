@@ -56,7 +56,7 @@ def test_the_sentence_has_both_figures_and_what_gives_it_away():
     assert told.startswith(
         "Given a stroke by a person and one by robot, a classifier finds the person’s in 93 of 100"
     )
-    assert "between two people it picks the right one in 82" in told
+    assert "between two people, it picks the right one in 82 of 100" in told
     assert (
         "is distinguishable from people, above all by cover width (median 0.19, people 0.62)"
         in told

@@ -90,7 +90,7 @@ def test_people_and_pictures_are_told_apart(tmp_path):
         ),
         (
             lambda folder: ragged(folder / "points" / "0_red.npy", [[(1, 1)]]),
-            "equally many files of green and red",
+            "the same number of files of green and of red",
         ),
         (
             lambda folder: ragged(folder / "points" / "0_green.npy", [[(np.nan, 1)]] * 4),

@@ -239,7 +239,7 @@ def test_some_dialogues_may_be_answered_and_others_opened(numbers):
 @pytest.mark.parametrize("numbers", [[6, 6], [7], [-1]], ids=str)
 def test_every_dialogue_is_answered_once_and_no_other(numbers):
     answers = [DialogueAnswer(dialogue=number, failed="x") for number in numbers]
-    with pytest.raises(InvalidInput, match="expected one answer to some of dialogues"):
+    with pytest.raises(InvalidInput, match="expected at most one answer to each of the dialogues"):
         unpack_turn(pack_turn(TurnMessage(id=ID, answers=answers)), shape=SHAPE, objects=OBJECTS)
 
 

@@ -70,7 +70,7 @@ def test_masks_and_supports_leave_only_name_and_size():
     [
         (
             '[{"kind": "wish"}]',
-            "expected a kind of click, box, limits, scribble, lasso, mask, support, got 'wish'",
+            "expected one of the kinds click, box, limits, scribble, lasso, mask, support, got 'wish'",
         ),
         ('[{"kind": "click"}]', "missing required field `position`"),
         ('[{"position": [1, 2]}]', "got 'kind'"),

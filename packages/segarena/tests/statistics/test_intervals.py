@@ -271,7 +271,7 @@ def test_no_pairs_and_one_pair():
 
 
 def test_pairs_need_as_many_of_each():
-    with pytest.raises(InvalidInput, match="equally many of each"):
+    with pytest.raises(InvalidInput, match="expected equal shapes"):
         paired_difference([1.0, 2.0], [1.0])
 
 

@@ -50,8 +50,8 @@ def compare_command(
         typer.Option(
             "--dataset",
             "-d",
-            help="The dataset shown to people, as for `segarena run`. [default: the one that the collection or the "
-            "study names; without any, users see black pictures]",
+            help="The dataset shown to people, as for `segarena run`. [default: the one named in the collection "
+            "or study; without one, users see black pictures]",
             show_default=False,
         ),
     ] = None,
@@ -75,7 +75,7 @@ def compare_command(
         list[Path] | None,
         typer.Option(
             "--run",
-            help="A run folder with human and simulated users; repeat it, one run per segmenter.",
+            help="A run folder with human and simulated users; repeat the option, one run per segmenter.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of all random choices.")] = 0,
@@ -164,7 +164,7 @@ def compare_command(
 
 
 def _named_dataset(people: Path) -> str | None:
-    """Return the dataset that the prompts' folder names; None if it names none, or one that cannot be opened here."""
+    """Return the dataset named in the prompts' folder; None if there is none or it cannot be opened here."""
     try:
         named = find_dataset(people)
         if named is not None:
@@ -172,11 +172,11 @@ def _named_dataset(people: Path) -> str | None:
     except SegarenaError as error:
         # Users can be compared without pictures, as far as goals are in files.
         typer.secho(
-            f"the dataset that {people} names is not used: {error}; name it with --dataset",
+            f"the dataset named in {people} is not used: {error}; name it with --dataset",
             fg="yellow",
             err=True,
         )
         return None
     if named is not None:
-        typer.echo(f"dataset: {named}, named by {people}", err=True)
+        typer.echo(f"dataset: {named}, named in {people}", err=True)
     return named

@@ -28,7 +28,7 @@ Histogram = NDArray[np.float64]
     eq=False,
 )
 class ScopeFeatures:
-    """Features of all answers in a scope: by person a vector for each answer, by user (answers, features)."""
+    """Features of a scope's answers: one vector per answer of each person, (answers, features) per user."""
 
     people: Mapping[str, Sequence[Histogram]]
     users: Mapping[str, Histogram]
@@ -43,7 +43,7 @@ _INNER = (0.005, 0.995)
 
 
 def separation_figure(every: Sequence[ScopeResult], definition: str) -> Figure | None:
-    """Draw the AUC of each user, a row each, and the range of AUCs between people as a band behind the rows.
+    """Draw the AUC of each user in a row of its own, and the range of AUCs between people as a band behind.
 
     Args:
         every: scopes; each scope with a compared user gets a chart.
@@ -419,7 +419,7 @@ def _heat(values: Histogram, name: str) -> str:
 
 
 def bias_figure(ranked: Sequence[SegmenterRanking]) -> Figure | None:
-    """Draw a scatter plot of each segmenter's first statistic: with people (x) against with each user (y)."""
+    """Draw a scatter plot of each segmenter's first statistic: with people (x) and with each user (y)."""
     first = [one for one in ranked if one.statistic == ranked[0].statistic]
     if not first:
         return None

@@ -134,7 +134,7 @@ def _spread(
     *,
     reverse: bool = False,
 ) -> list[int]:
-    """Choose at most `most` answers, equally many per label, evenly spaced in the given order.
+    """Choose at most `most` answers, the same number per label, evenly spaced in the given order.
 
     `reverse` begins at the end, so that a single answer per label is another one.
     """

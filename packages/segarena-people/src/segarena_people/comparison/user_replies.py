@@ -70,7 +70,7 @@ class ReplyCollector:
         self._takes_volumes: bool | None = None  # unknown until the first reply
 
     def ask(self, given: CollectedPrompt, repeat: int = 0) -> UserReply:
-        """Ask the user for a prompt in the situation in which a person gave `given`, and return its reply.
+        """Ask the user for a prompt in the situation in which a person gave `given`, and return the reply.
 
         `repeat` is the index of the user's dialogue about the target.
 
@@ -141,7 +141,7 @@ class ReplyCollector:
             return UserReply(refusal=" ".join(f"{type(error).__name__}: {error}".split()))
 
     def _repeated(self, turn: Turn) -> Turn:
-        """Wrap the turn's repeat to the user's own number of repeats: people of a small crowd are reused."""
+        """Reduce the turn's repeat modulo the user's repeats, so that a small crowd's people are reused."""
         count = self._abilities.repeats
         dialogues = None if count is None else count(turn.sample, turn.target)
         if dialogues == 0:

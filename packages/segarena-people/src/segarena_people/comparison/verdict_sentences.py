@@ -54,7 +54,8 @@ def _separation_sentence(found: ScopeResult, user: UserResult) -> str:
 
 def _people_sentence(found: ScopeResult) -> str:
     if found.pairs:
-        return f"between two people it picks the right one in {percent_text(found.ceiling)} (50 is guessing)."
+        share = percent_text(found.ceiling)
+        return f"between two people, it picks the right one in {share} of 100 (50 is guessing)."
     return (
         "50 is guessing. How well two people can be distinguished is unknown, because no two answered "
         "the same question."

@@ -116,7 +116,7 @@ def _correlations(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _class_members(sides: NDArray[np.float64]) -> list[NDArray[np.bool_]]:
-    """Return one mask per size class of the edges in it, each bool (n, 4)."""
+    """Return, for each size class, a mask of the edges in it, bool (n, 4)."""
     count = min(max(1, sides.size // _EDGES_PER_CLASS), _MOST_CLASSES)
     # With few distinct sides the quantiles coincide; each boundary must be unique.
     shares = np.arange(1, count) / count
@@ -183,7 +183,7 @@ def _simulated_offsets(habits: BoxHabits, boxes: PersonBoxes) -> NDArray[np.floa
 
 
 def _joint_extremeness(offsets: NDArray[np.float64]) -> float:
-    """Return the mean rank correlation of absolute offsets between two edges of a box."""
+    """Return the rank correlation of absolute offsets between two edges, averaged over pairs of edges."""
     from scipy.stats import rankdata
 
     # Absolute values: edges of careless boxes are far off in any direction.

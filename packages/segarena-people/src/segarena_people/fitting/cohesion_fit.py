@@ -22,7 +22,7 @@ _BISECTIONS = 40
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SlicePair:
-    """One person's lines on a slice, and their points on the previous slice, mapped to the surface of this one."""
+    """One person's lines on a slice, and the points drawn on the slice before it, mapped to `surface`."""
 
     surface: DrawingSurface
     habits: FloatArray

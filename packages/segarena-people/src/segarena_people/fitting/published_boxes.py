@@ -137,7 +137,7 @@ def _size_class(
 
 
 def _match_mean_iou(offsets: _UnitOffsets, people: OffsetArray) -> tuple[float, float]:
-    """Return the scale at which the mean IoU equals the published one, and the share above 0.7 at that scale."""
+    """Return the scale at which the mean IoU is as published, and the share of IoUs above 0.7 there."""
     low = 0.0
     high = 0.2
     while high - low > 1e-5:

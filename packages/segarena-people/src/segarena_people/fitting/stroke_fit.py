@@ -183,7 +183,7 @@ def _record_all(traced: Sequence[_TracedDrawing], rng: np.random.Generator) -> T
 
 
 def _start_rows(starts: Sequence[FloatArray]) -> tuple[FloatArray, NDArray[np.int64]]:
-    """Return network inputs where no line started (class 0) and where one did (class 1), balanced."""
+    """Return balanced network inputs: points where no line started (class 0) and where one did (class 1)."""
     # `record_drawing` stores the true start of a line first, then the other points.
     stacked = np.array(starts)
     others = stacked[:, 1:].reshape(-1, stacked.shape[-1])

@@ -189,7 +189,7 @@ def _join_segments(
     crossings: dict[int, int],
     pixels: NDArray[np.int64],
 ) -> list[list[int]]:
-    """Join segments that continue each other into lines."""
+    """Build lines by joining segments that continue each other."""
     continuations = _link_ends(segments, crossings, pixels)
     numbers = range(len(segments))
     ends: list[SegmentEnd] = []

@@ -115,7 +115,8 @@ def _dialogue(
     steps = len(given["green"])
     if len(given["red"]) != steps:
         raise InvalidMask(
-            f"{picture.name}: expected equally many files of green and red points; download them again"
+            f"{picture.name}: expected the same number of files of green and of red points; "
+            "download them again"
         )
     tries = _tries(folder / "eachround" / f"{number}_.npy", steps)
     before: dict[str, Counter[tuple[float, float]]] = {}

@@ -85,7 +85,7 @@ def squared_distance(mask: Mask, *, frame_is_edge: bool = True) -> NDArray[np.in
 def squared_distance_in_window(
     mask: Mask, *, frame_is_edge: bool = True
 ) -> tuple[Window, NDArray[Any]]:
-    """Return a window outside which `squared_distance` is 0, and its values there as whole numbers of any dtype.
+    """Return a window outside which `squared_distance` is 0, and the distances inside it as whole numbers.
 
     >>> wide = np.ones((3, 4), bool)
     >>> wide[:, 3] = False

@@ -214,7 +214,7 @@ def _takes_long(
     left: int,
     steps: int,
 ) -> bool:
-    """Return whether a transform is faster than the remaining steps, if each step finishes as many pixels as so far."""
+    """Return whether a transform is faster than the remaining steps, judged by the progress so far."""
     finished_per_step = (pixels - left) / steps
     # On average, each of the remaining left / finished_per_step steps visits left / 2 pixels.
     return _VISIT_NS * left**2 > 2 * finished_per_step * _TRANSFORM_NS * size

@@ -119,7 +119,7 @@ class RunOptions:
     workers: Annotated[
         int | None,
         typer.Option(
-            "--workers", "-w", help="Number of processes; 0 runs in this one. [default: 1]"
+            "--workers", "-w", help="Number of processes; 0 uses only the current one. [default: 1]"
         ),
     ] = None
     executor: Annotated[str | None, EXECUTOR_OPTION] = None

@@ -91,7 +91,7 @@ class BoundaryIou:
 
 
 def _common_pixels(one: tuple[Window, Words], other: tuple[Window, Words]) -> int:
-    """Return the number of pixels in both of two packed bands with their windows in words."""
+    """Return the number of pixels in both of two packed bands, each given with its window in words."""
     window, band = one
     other_window, other_band = other
     if window != other_window:

@@ -181,7 +181,7 @@ class SurfaceDistance:
         }
 
     def _distance_to_empty(self, comparison: Comparison) -> float:
-        """Return the distance between a surface and an empty one: `one_empty`, or the sample's diagonal without it."""
+        """Return the distance between a surface and an empty one: `one_empty`, by default the sample's diagonal."""
         if self._one_empty is not None:
             return self._one_empty
         shape = comparison.reference.shape
@@ -238,7 +238,7 @@ class _Elements:
         return distances
 
     def are_within(self, other: _Elements, at_most: float) -> Mask:
-        """Return which elements have one of `other` within this distance, which is exactly `distances_to <= at_most`.
+        """Return which elements have an element of `other` within `at_most`, exactly as `distances_to` measures.
 
         Steps between elements are whole voxels, so the few steps of this length can be looked up.
         """

@@ -72,7 +72,7 @@ def decode_sample(encoded: Any, arrays: Sequence[Any]) -> Sample:
     kind = fields.get("kind")
     name = convert_field(fields.get("id"), str, "id")[:_MAX_TEXT]
     if not isinstance(kind, str):
-        raise InvalidInput(f"sample: expected a kind, got {type(kind).__name__}")
+        raise InvalidInput(f"sample: expected its kind as text, got {type(kind).__name__}")
     if kind == "image":
         return ImageSample(id=name, image=as_image(_array(fields.get("image"), 3)))
     if kind == "volume":

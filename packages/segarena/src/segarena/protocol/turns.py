@@ -202,8 +202,8 @@ def unpack_turn(
     has_duplicates = len({*numbers}) < len(numbers)
     if has_duplicates or not {*numbers} <= {*objects}:
         raise InvalidInput(
-            f"turn: expected one answer to some of dialogues {_abbreviated(objects)}, "
-            f"got {_abbreviated(numbers)}"
+            f"turn: expected at most one answer to each of the dialogues {_abbreviated(objects)}, "
+            f"got answers to {_abbreviated(numbers)}"
         )
     answers = [_decode_answer(each, arrays, shape, objects[each.dialogue]) for each in head.answers]
     return replace(turn, answers=answers, open=head.open)
@@ -237,7 +237,7 @@ def _decode_answer(
 
 
 def printable_line(text: str) -> str:
-    """Convert an untrusted text to one line of printable characters, limited in length."""
+    """Convert untrusted text to one line of printable characters, limited in length."""
     # Cut before the loop, because the text may be megabytes long; leave room for white space that
     # is removed at the end.
     beginning = text[: 4 * MAX_FAILURE_LETTERS]

@@ -18,7 +18,7 @@ RowWords: TypeAlias = Mapping[str, str]
 
 
 class Measure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A measure of a paper, and where segarena's reports contain it.
+    """A measure of a paper, and its location in segarena's reports.
 
     Attributes:
         title: title as printed.
@@ -194,7 +194,7 @@ class MeasurementRequest:
         models: names of the requested models.
         out: folder for intermediate results, from which a later call resumes.
         limit: maximum number of samples per dataset; None for all.
-        workers: number of processes, or an executor; 0 runs in this one.
+        workers: number of processes, or an executor; 0 uses only the current process.
         on_progress: called with the progress.
     """
 

@@ -44,7 +44,7 @@ def identity_changes(before: Identity, now: Identity) -> list[str]:
     messages: list[str] = []
     if weights:
         names = ", ".join(weights)
-        messages.append(f"weights or other files of options changed since this run: {names}")
+        messages.append(f"weights or other files named in options changed since this run: {names}")
     if sources:
         word = "file" if len(sources) == 1 else "files"
         messages.append(f"your {word} {', '.join(sources)} changed since this run")
@@ -56,7 +56,7 @@ def identity_changes(before: Identity, now: Identity) -> list[str]:
 
 
 def changed_weights(before: Identity, now: Identity) -> list[str]:
-    """Return the names of changed, added and removed weights and other files of options."""
+    """Return the names of changed, added and removed weights and other files named in options."""
     return _changed_names(before.weights, now.weights)
 
 

@@ -111,7 +111,7 @@ def schema_fault(
 
 
 def _has_fitting_type(table: str, frame: pl.DataFrame, name: str) -> bool:
-    """Return whether a fixed column has its type; integers may have any width."""
+    """Return whether a fixed column has the required type; integers may have any width."""
     kind = COLUMNS[table][name]
     found = frame.schema[name]
     if found == kind or (found.is_integer() and kind.is_integer()):
@@ -223,7 +223,7 @@ def seal_parquet(parquet: bytes) -> bytes:
 
 
 def verify_seal(parquet: bytes) -> bool:
-    """Return whether a file has a checksum; files of earlier versions have none.
+    """Verify the checksum of a file; return False if it has none, like files of earlier versions.
 
     Raises:
         ValueError: the checksum does not match.

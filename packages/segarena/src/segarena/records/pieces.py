@@ -431,7 +431,7 @@ class Pieces:
 def _batches(
     samples: Iterable[tuple[Path, PackedSample | None]],
 ) -> Iterator[list[tuple[Path, PackedSample]]]:
-    """Yield packed samples in batches, whose decoded rows fit into memory."""
+    """Yield packed samples in batches whose decoded rows fit into memory."""
     batch: list[tuple[Path, PackedSample]] = []
     for file, packed in samples:
         if packed is not None:

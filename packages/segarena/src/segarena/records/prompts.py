@@ -80,7 +80,7 @@ def read_prompts(text: str) -> tuple[RecordedPrompt, ...]:
         return tuple(prompts)
     except KeyError as error:
         raise StoreError(
-            f"prompts: expected a kind of {', '.join(_KINDS)}, got {error}; in {text[:80]}"
+            f"prompts: expected one of the kinds {', '.join(_KINDS)}, got {error}; in {text[:80]}"
         ) from error
     except (msgspec.MsgspecError, TypeError, UnicodeError, RecursionError) as error:
         raise StoreError(f"prompts: {error}; in {text[:80]}") from error

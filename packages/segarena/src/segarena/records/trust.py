@@ -30,7 +30,7 @@ HOW_TO_TRUST = "If you know where it comes from, run it with --trust (in Python 
 
 
 def restrict_plugins(*, trust: bool) -> AbstractContextManager[None]:
-    """Return a context for reading run folders, in which plug-in lookups follow this rule."""
+    """Return a context that, without `trust`, restricts plug-in lookups to those that ship with segarena."""
     return nullcontext() if trust else only_built_in()
 
 

@@ -106,7 +106,7 @@ def read_measurements(
 def add_means(
     table: PublishedTable, found: Mapping[FigureKey, Measurement]
 ) -> dict[FigureKey, Measurement]:
-    """Return the measurements, plus those means over datasets in the table whose parts are all measured."""
+    """Return the measurements, plus the table's means over datasets that have all been measured."""
     with_means = dict(found)
     means = [name for name in table.datasets if name in table.data and table.data[name].mean_of]
     # Process each dataset once, because every dataset has a figure of the same model, condition and

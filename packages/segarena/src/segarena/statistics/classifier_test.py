@@ -241,7 +241,7 @@ def _train_folds(
             labels = samples.is_second[training_rows]
             if len(np.unique(labels)) == 1:
                 raise InvalidInput(
-                    "groups: expected each sample in several groups, got one in a single group"
+                    "groups: expected each sample in several groups, got a sample in a single group"
                 )
             leaf_size = least_in_leaf
             if not leaf_size:

@@ -71,7 +71,8 @@ def _columns(table: Mapping[str, ArrayLike], names: tuple[str, ...]) -> NDArray[
     is_one_length = len(shapes) == 1 and columns[0].ndim == 1
     if not is_one_length or len(columns[0]) < 2 or not np.isfinite(columns).all():
         raise InvalidInput(
-            f"correlations: expected equally many finite values, two or more, for each statistic, got {shapes}"
+            "correlations: expected the same number of finite values, two or more, for each "
+            f"statistic, got {shapes}"
         )
     return np.stack(columns)
 

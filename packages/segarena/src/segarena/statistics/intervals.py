@@ -239,9 +239,7 @@ def paired_difference(
     one = np.asarray(first, dtype=np.float64)
     two = np.asarray(second, dtype=np.float64)
     if one.shape != two.shape:
-        raise InvalidInput(
-            f"paired values: expected equally many of each, got shapes {one.shape} and {two.shape}"
-        )
+        raise InvalidInput(f"paired values: expected equal shapes, got {one.shape} and {two.shape}")
     differences = one - two
     sums, sizes, mean = _sum_clusters(differences, clusters)
     check_bootstrap(repeats, level)
@@ -278,7 +276,7 @@ def _sum_clusters(
         raise InvalidInput(f"values: expected one axis, got shape {array.shape}")
     if not np.isfinite(array).all():
         raise InvalidInput(
-            "values: contain NaN or infinity; leave out the targets where the statistic is not defined"
+            "values: expected finite numbers, got NaN or infinity; leave out targets without the statistic"
         )
     count = len(array)
     mean = float(array.mean()) if count else math.nan
@@ -298,7 +296,7 @@ def _intervals(
     level: float,
     seed: int,
 ) -> list[Interval]:
-    """Return the interval of each sample; each is drawn by its own generator from `seed`, as if it were alone."""
+    """Return the interval of each sample, drawn with a generator from `seed` as if the sample were alone."""
     intervals: list[Interval] = []
     # By number of clusters: (index of the sample, sums, sizes).
     to_draw: dict[int, list[tuple[int, NDArray[np.float64], NDArray[np.float64]]]] = {}

@@ -202,6 +202,6 @@ def _checked(values: Any) -> Values:
         )
     if np.isnan(curve).any():
         raise InvalidInput(
-            "values: contain NaN; leave out the dialogues where the metric is not defined"
+            "values: expected numbers, got NaN; leave out the dialogues where the metric is not defined"
         )
     return curve

@@ -198,7 +198,7 @@ class NumberOfFailures(RoundStatistic):
         values: ArrayLike,
         options: Mapping[str, Any],
     ) -> Values:
-        """Return NoF; the benchmark's option `solved_at_last` decides whether reaching it in the last round counts."""
+        """Return NoF; the benchmark's `solved_at_last` decides whether a success in the last round counts."""
         if options.get("solved_at_last") == "failure":
             return number_of_failures(values, statistic.threshold, solved_at_last="failure")
         return number_of_failures(values, statistic.threshold)

@@ -34,7 +34,9 @@ def stack_samples(first: ArrayLike, second: ArrayLike) -> tuple[Floats, tuple[in
         )
     values = np.concatenate([one, two])
     if not np.isfinite(values).all():
-        raise InvalidInput("samples: contain NaN or infinity; leave out the rows that have it")
+        raise InvalidInput(
+            "samples: expected finite numbers, got NaN or infinity; leave out the rows with such values"
+        )
     return values, (len(one), len(two))
 
 

@@ -1,1 +1,1 @@
-"""The five published systems. Each is a plug-in package that happens to be built in; none imports another."""
+"""The five published systems. Each is a plug-in package shipped with segarena; none imports another."""

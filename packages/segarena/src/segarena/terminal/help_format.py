@@ -46,7 +46,7 @@ class HelpCommand(TyperCommand):
 
 
 def renamed_to(new_name: str) -> type[HelpCommand]:
-    """Return the class of a hidden command with an old name, which prints the new one in the same group."""
+    """Return the class of a hidden command with an old name; the command prints its new name in the group."""
 
     class RenamedCommand(HelpCommand):
         """A command that prints its new name."""
@@ -88,7 +88,7 @@ class HelpGroup(TyperGroup):
 
 
 def use_help_format(app: typer.Typer, group_class: type[HelpGroup] = HelpGroup) -> None:
-    """Format the help of an app and of its commands by this module, unless they name a separate class.
+    """Format the help of an app and its commands with this module, except commands with their own class.
 
     Args:
         app: the app; changed in place.
@@ -140,7 +140,7 @@ def _help_all_option() -> Any:
 
 
 def _without_conversions(parameters: list[Any]) -> list[Any]:
-    """Let parameters take absent values, text and defaults as they are, and return them.
+    """Make parameters accept absent values, text and defaults unchanged, and return the parameters.
 
     Typer converts each value by pydantic, even an absent one. Importing pydantic takes as long as all of Typer.
     """
@@ -152,7 +152,7 @@ def _without_conversions(parameters: list[Any]) -> list[Any]:
 
 
 def _process_value(parameter: Any, ctx: Any, value: Any) -> Any:
-    """Return the value of a parameter as `Parameter.process_value` does, which converts only where necessary."""
+    """Return the same value as `Parameter.process_value`, but convert only where necessary."""
     has_many = parameter.multiple or parameter.nargs == -1
     if value is None and not parameter.required:
         taken = () if has_many else None

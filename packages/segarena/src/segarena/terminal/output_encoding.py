@@ -98,7 +98,7 @@ def make_output_encodable() -> None:
 
 
 def _find_ascii(name: str) -> codecs.CodecInfo | None:
-    """Return the codec of ASCII for the name above; the codec registry asks for every unknown name."""
+    """Return the ASCII codec for the name `_ASCII`; the codec registry asks for every unknown name."""
     if name.replace("_", "-") != _ASCII:
         return None
     ascii_codec = codecs.lookup("ascii")
@@ -131,7 +131,7 @@ def _replace_unencodable(error: UnicodeError) -> tuple[str, int]:
 
 
 def _readable(character: str, encoding: str) -> str:
-    """Return the nearest text that the encoding has; an escape if there is none."""
+    """Return the nearest text that the encoding can represent; an escape if there is none."""
     import unicodedata  # takes a megabyte of memory, which UTF-8 terminals do not need
 
     replacement = _REPLACEMENTS.get(character)

@@ -35,7 +35,7 @@ def run_and_show(benchmark: Plugin, **options: Any) -> int:
     Console().print(reports.terminal_table([folder.path]))
     counts = folder.config.counts
     if counts is None:  # only unfinished runs lack them
-        raise StoreError(f"{folder.path}: the run is not finished; give the same command again")
+        raise StoreError(f"{folder.path}: the run is not finished; run the same command again")
     for user, count in counts.targets_without.items():
         console.print(f"user {user} had no dialogue about {count} of {counts.targets} targets")
     run_path = folder.path

@@ -17,7 +17,7 @@ from segarena.work.jobs import Workers
 EXECUTORS = ("local", "ray")
 
 WORKERS_OPTION = typer.Option(
-    "--workers", "-w", min=0, help="Number of processes; 0 runs in this one."
+    "--workers", "-w", min=0, help="Number of processes; 0 uses only the current one."
 )
 EXECUTOR_OPTION = typer.Option(
     "--executor",

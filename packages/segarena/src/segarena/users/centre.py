@@ -53,7 +53,7 @@ class CentreClicker:
         return (click,)
 
     def click(self, turn: Turn) -> Click | None:
-        """Return the click itself, or None when nothing is left to correct."""
+        """Return the click that `next` gives, or None if it gives none."""
         clicked = [click.position for click in turn.dialogue.clicks]
         click = deepest_error(turn.of_one, clicked)
         if click is None and self._when_solved == "published":

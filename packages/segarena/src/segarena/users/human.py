@@ -51,7 +51,7 @@ class Human:
         unknown = sorted({*prompts} - {*get_args(PromptChoice)})
         if unknown:
             raise InvalidInput(
-                f"prompts: expected some of {', '.join(get_args(PromptChoice))}, got {', '.join(unknown)}"
+                f"prompts: expected one or more of {', '.join(get_args(PromptChoice))}, got {', '.join(unknown)}"
             )
         self.prompt_kinds = frozenset[str](prompts or ("click",))
         self.shows = {"target": target, "errors": errors, "scores": scores}

@@ -122,8 +122,8 @@ class Scribbler:
     def _check_same_people(self, background_model: StrokeModel) -> None:
         if background_model.people != self._model.people:
             raise InvalidInput(
-                f"fitted_background: expected a file of {', '.join(self._model.people)}, got one of "
-                f"{', '.join(background_model.people)}"
+                "fitted_background: expected a model of the same people as the stroke model "
+                f"({', '.join(self._model.people)}), got {', '.join(background_model.people)}"
             )
 
     def _draw_habits(self, turn: Turn) -> FloatArray:
@@ -171,7 +171,7 @@ def _nearest_former_lines(
     picture: int,
     goal: StrokeGoal,
 ) -> tuple[list[Points], int]:
-    """Return the lines of the goal's sign on the nearest other slice of a volume, and its distance.
+    """Return the lines of the goal's sign on the nearest other slice, and the distance to that slice.
 
     Of two slices at the same distance, the one drawn on last is used. Without such lines, the
     result is ([], 1).

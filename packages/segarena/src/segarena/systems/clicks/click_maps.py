@@ -290,7 +290,7 @@ def _blur_matrix(
     length: int,
     sigma_px: float,
 ) -> tuple[NDArray[np.float64], slice]:
-    """Return the matrix that blurs one axis, and the interval of the axis that it reads.
+    """Return the matrix that blurs one axis, and the interval of the axis that the matrix reads.
 
     Positions beyond the frame are reflected about its edge (d c b a | a b c d | d c b a).
     """

@@ -99,7 +99,7 @@ class BoxHabits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return offsets_below + (class_position - below) * (offsets_above - offsets_below)
 
     def shares(self, count: int, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Sample the probabilities at which `count` boxes read the offsets of their edges, (count, 4)."""
+        """Sample the probabilities whose quantiles are the edge offsets of `count` boxes, (count, 4)."""
         return copula_shares(count, np.asarray(self.correlation), self.tail, rng)
 
     def _class_offsets(

@@ -96,7 +96,7 @@ class PromptTimeModel:
 
 @dataclass(slots=True)
 class _PointerTracker:
-    """Tracks the pointer from prompt to prompt and yields the times of its acts."""
+    """Tracks the pointer from prompt to prompt and yields the times of the person's acts."""
 
     habits: TimeHabits
     pointer: PointerSpeed

@@ -1,4 +1,4 @@
-"""Features of candidate drawings, from which a network predicts how likely people draw them."""
+"""Features of candidate drawings, from which a network predicts how likely people are to draw them."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class PictureStack:
         return fullest
 
     def worst_frame(self) -> int:
-        """Return the frame to correct, one of those drawn in least often.
+        """Return the frame to correct, which is one of the frames with the fewest drawings.
 
         Of these, it is the frame with the most errors per object pixel. A frame without errors is
         chosen only if no frame has any; the last prediction may limit the choice of frames.

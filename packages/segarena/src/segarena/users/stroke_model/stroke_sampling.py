@@ -1,4 +1,4 @@
-"""Sampling of strokes on a goal: draws several candidates and keeps one by its likelihood under the fitted people."""
+"""Sampling of strokes on a goal: draws several candidates and keeps one at random, weighted by its likelihood."""
 
 from __future__ import annotations
 

@@ -360,7 +360,7 @@ def test_train_makes_a_network_for_each_of_several_sigmas(segarena, clicks, tmp_
         (["compare-modes", "{clicks}", "-d", DATA], "are not display modes"),
         (
             ["compare-devices", "{clicks}", "-d", DATA, "--least-clicks", "99"],
-            "no instance has 99 clicks of each",
+            "no instance has 99 clicks on each",
         ),
     ],
 )

@@ -67,7 +67,7 @@ def test_rows_on_other_images_are_counted_and_left_out():
     assert (matched.instances, matched.elsewhere, matched.without) == (2, 1, ("three",))
     assert (
         str(matched)
-        == "2 instances lie on images of the dataset, 1 do not; 1 of its images have no clicks"
+        == "2 instances belong to images of the dataset, 1 do not; 1 images of the dataset have no clicks"
     )
 
 
@@ -88,9 +88,7 @@ def test_objects_are_loaded_by_code_and_all_of_them_without_one():
     both = [load("D", "two", f"object-{index}")[1] for index in range(2)]
     assert not (both[0] & both[1]).any()
     assert (load("D", "two", "")[1] == (both[0] | both[1])).all()
-    with pytest.raises(
-        SampleInvalid, match="expected object '7' of the table, the image has object-0"
-    ):
+    with pytest.raises(SampleInvalid, match="the table names object '7', the image has object-0"):
         load("D", "one", "7")
 
 

@@ -81,7 +81,7 @@ def test_missing_parts_are_named(root, tmp_path_factory):
     (lambda path: instance_file(path, variable="GTcls"), "expected the variable 'GTinst', got GTcls"),
     (lambda path: instance_file(path, field="Other"), "expected GTinst.Segmentation and GTinst.Categories"),
     (lambda path: instance_file(path, np.zeros((9, 7))), "expected at least one instance, got none"),
-    (lambda path: instance_file(path, np.ones((9, 7, 2))), "expected GTinst.Segmentation of rows x columns"),
+    (lambda path: instance_file(path, np.ones((9, 7, 2))), "expected a 2-D GTinst.Segmentation"),
     (lambda path: instance_file(path, np.ones((7, 9))), "7 x 9 pixels, got 9 x 7; .*90 degrees"),
     (lambda path: (path.parents[1] / "img" / "2008_000051.jpg").unlink(), "jpg: expected an image file here, got none"),
 ])  # fmt: skip

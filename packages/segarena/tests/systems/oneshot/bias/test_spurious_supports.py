@@ -98,7 +98,7 @@ def test_pairs_that_show_something_else_already_or_the_query_are_left_out():
 def test_what_cannot_be_shown_is_refused():
     with pytest.raises(InvalidInput, match="only class of its fold"):
         spurious_pairs(pairs((0, 1)))
-    with pytest.raises(InvalidInput, match="'blurred': expected some of normal"):
+    with pytest.raises(InvalidInput, match="'blurred': expected one of normal"):
         spurious_pairs(pairs(), ["blurred"])
     with pytest.raises(InvalidInput, match="got none"):
         spurious_pairs(pairs().with_columns(support_kind=pl.lit("empty")))

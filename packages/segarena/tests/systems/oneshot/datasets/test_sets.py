@@ -348,7 +348,7 @@ def test_pairs_that_cannot_be_drawn_are_refused():
 
 
 def test_empty_group_is_an_error(voc, tier2, tmp_path):
-    with pytest.raises(DatasetError, match="no pairs of fold 3 among 6"):
+    with pytest.raises(DatasetError, match="expected pairs of fold 3, found none among 6"):
         Pascal5i(path=str(voc), pairs=str(tier2), fold=3)
 
 

@@ -72,7 +72,7 @@ def judge_command(
     against: Annotated[
         str | None,
         typer.Option(
-            help="Also show the difference between each other model and this one, paired by instance."
+            help="Also compare each of the other models with this one, paired by instance."
         ),
     ] = None,
     out: TableFileOption = None,
@@ -145,7 +145,7 @@ def compare_modes_command(
     dataset: DatasetOption,
     out: TableFileOption = None,
 ) -> None:
-    """Compare the clicks in each display mode of the target with those after a text description.
+    """Compare clicks on targets shown in each display mode with clicks on targets described in text.
 
     segarena click-data compare-modes previews.csv --dataset "tetris(path='TETRIS')"
     """
@@ -162,12 +162,12 @@ def compare_devices_command(
     dataset: DatasetOption,
     rows_of: RowsOption = None,
     least_clicks: Annotated[
-        int, typer.Option(help="Skip instances with fewer clicks of either device.")
+        int, typer.Option(help="Skip instances with fewer clicks than this on either device.")
     ] = 10,
     protocol: Annotated[
         str,
         typer.Option(
-            help="Protocol: careful; or published, which uses the columns of PC clicks as rows too."
+            help="Protocol: careful; or published, which also uses the columns of PC clicks as their rows."
         ),
     ] = "careful",
     out: TableFileOption = None,
@@ -190,10 +190,10 @@ def compare_devices_command(
                 protocol=rules,
                 on_skip=on_skip,
             )
-        _report_skipped(skipped, f"fewer than {least_clicks} clicks of a device")
+        _report_skipped(skipped, f"fewer than {least_clicks} clicks on a device")
         if not rows:
             raise InvalidInput(
-                f"no instance has {least_clicks} clicks of each device; lower --least-clicks"
+                f"no instance has {least_clicks} clicks on each device; lower --least-clicks"
             )
         show_means(f"Phone against PC ({rules} protocol)", ["dataset"], rows, DEVICE_FORMATS, out)
 

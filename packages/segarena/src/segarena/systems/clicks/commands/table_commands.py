@@ -106,7 +106,7 @@ def filter_command(
     raw: Annotated[
         Path,
         typer.Argument(
-            help="A clicks table with a column `batch`, equal for clicks made in one task."
+            help="A clicks table with a column `batch`, which identifies clicks made in one task."
         ),
     ],
     dataset: DatasetOption,
@@ -256,7 +256,7 @@ def crowd_command(
 
 
 def _count_mismatches(table: pl.DataFrame, dataset: Dataset) -> int:
-    """Count first-round instances whose image has a different size or whose object is missing."""
+    """Count first-round instances whose image size differs from the table or whose object is missing."""
     import polars as pl
 
     load = target_loader(dataset)

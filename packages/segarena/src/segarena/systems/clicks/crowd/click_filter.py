@@ -81,7 +81,9 @@ def filter_valid(
     import polars as pl
 
     if "batch" not in collection.columns:
-        raise InvalidInput("a collection needs a column 'batch', equal for clicks made in one task")
+        raise InvalidInput(
+            "a collection needs a column 'batch', which identifies clicks made in one task"
+        )
     located = _locate(collection.with_row_index("_index"), masks, radius_share)
     shares = located.group_by("batch", maintain_order=True).agg(share=pl.col("_inside").mean())
     # The share is a ratio of small integers; the tolerance lets 7 / 10 pass 0.7 despite rounding.

@@ -253,7 +253,7 @@ def check_clicks(table: pl.DataFrame, *, expected: Iterable[str] = ()) -> Clicks
 
 
 def count_clicks(table: pl.DataFrame) -> pl.DataFrame:
-    """Count the clicks of each dataset: a table with the columns dataset, first, subsequent and sum.
+    """Count the clicks of each dataset and in total, with the columns dataset, first, subsequent and sum.
 
     The last row has the totals, with the dataset "all".
 

@@ -52,8 +52,8 @@ class DatasetMatch:
 
     def __str__(self) -> str:
         return (
-            f"{self.instances} instances lie on images of the dataset, {self.elsewhere} do not; "
-            f"{len(self.without)} of its images have no clicks"
+            f"{self.instances} instances belong to images of the dataset, {self.elsewhere} do not; "
+            f"{len(self.without)} images of the dataset have no clicks"
         )
 
 
@@ -108,7 +108,7 @@ def clicked_instances(
     *,
     previous_masks: Path | str | None = None,
 ) -> ClickedInstances:
-    """Return the instances of a clicks table whose rows all refer to images of `dataset`.
+    """Return the instances of `table`, in which every row must refer to an image of `dataset`.
 
     Args:
         table: the rows of the clicks table, see `match_dataset`.
@@ -143,7 +143,7 @@ def target_loader(dataset: Dataset) -> TargetLoader:
         if not masks:
             ids = ", ".join(target.id for target in sample.targets) or "none"
             raise SampleInvalid(
-                f"{image_stem}: expected object {object_stem!r} of the table, the image has {ids}"
+                f"{image_stem}: the table names object {object_stem!r}, the image has {ids}"
             )
         return sample.image, np.logical_or.reduce(masks)
 

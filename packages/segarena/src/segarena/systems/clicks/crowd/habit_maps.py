@@ -138,7 +138,7 @@ def _reduce_size(crop: NDArray[np.uint8], mask: Mask) -> tuple[NDArray[np.uint8]
 
 
 def _weigh_parts(weights: NDArray[np.float64], parts: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Scale the weights so that each part receives its share of the clicks and all weights sum to 1."""
+    """Scale the weights to sum to 1, with a sum in each part that grows with the part's area."""
     part_of_pixel = parts.ravel()
     areas = np.bincount(part_of_pixel).astype(np.float64)
     sums = np.bincount(part_of_pixel, weights.ravel())
@@ -159,7 +159,7 @@ def _relative_depth(mask: Mask) -> NDArray[np.float64]:
 
 
 def _rescale(values: NDArray[np.float64], mask: Mask) -> NDArray[np.float64]:
-    """Scale values linearly so that their range on the mask becomes [0, 1], and clip all others to it."""
+    """Scale values linearly from their range on the mask to [0, 1], and clip values outside that range."""
     on_mask = values[mask]
     low = on_mask.min()
     # The lower limit avoids division by zero for a constant image.

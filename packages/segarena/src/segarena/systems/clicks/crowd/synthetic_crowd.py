@@ -104,7 +104,10 @@ def collect_clicks(
 
     shares = (mobile_share, careless_share, slip_share)
     if clicks < 1 or not all(0 <= share <= 1 for share in shares):
-        raise InvalidInput("the crowd: expected clicks >= 1 and all shares in [0, 1]")
+        raise InvalidInput(
+            "the crowd: expected clicks >= 1 and all shares in [0, 1], "
+            f"got {clicks} clicks and shares {shares}"
+        )
     jobs_by_instance: list[list[_ClickJob]] = [[] for _ in instances]
     for job in _assign_clicks(instances, clicks, np.random.default_rng([seed, 0])):
         jobs_by_instance[job.instance].append(job)
@@ -324,7 +327,7 @@ def _random_side(
     *,
     share: float,
 ) -> Mask:
-    """Split the mask by a random line, and return the side that contains `share` of its pixels."""
+    """Split the frame by a random line, and return the side that contains `share` of the mask's pixels."""
     angle = rng.random() * 2 * math.pi
     if not mask.any():
         return mask

@@ -121,6 +121,6 @@ def read_sbd_instances(path: Path) -> tuple[NDArray[np.int32], list[int]]:
         ) from error
     if numbers.ndim != 2:
         raise InvalidMask(
-            f"{path}: expected GTinst.Segmentation of rows x columns, got shape {numbers.shape}; download it again"
+            f"{path}: expected a 2-D GTinst.Segmentation, got shape {numbers.shape}; download it again"
         )
     return numbers, categories

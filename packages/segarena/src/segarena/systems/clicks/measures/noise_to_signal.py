@@ -59,7 +59,7 @@ def noise_to_signal(
         is_defined = bool(((signal > 0) | both_zero).all())
     if not is_defined:
         raise InvalidInput(
-            "noise-to-signal ratio: expected equally many deviations and means, and positive means"
+            "noise-to-signal ratio: expected one deviation per mean, and positive means"
         )
     # 0 / 0 would give NaN, but a result that is always 0 does not vary.
     return np.divide(noise, signal, out=np.zeros_like(noise), where=signal > 0)
@@ -99,7 +99,7 @@ def first_click_statistics(
 
 
 def instance_hardness(stds: ArrayLike, means: ArrayLike) -> NDArray[np.float64]:
-    """Return how hard each instance is for people: the NSR of its IoU, averaged over segmenters.
+    """Return how hard each instance is: the NSR of its IoU, from means over segmenters.
 
     Deviation and mean are each averaged over segmenters before the ratio is computed. Both
     arguments have shape (segmenters, instances) and contain the deviation and the mean of the IoU

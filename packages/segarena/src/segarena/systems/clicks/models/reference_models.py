@@ -78,7 +78,7 @@ class DepthClickModel:
         target: Mask,
         error: NDArray[Any],
     ) -> NDArray[np.float32]:
-        """Return distances divided by their maximum; pixels with an error of at least 1 / 255 count."""
+        """Return distances divided by their maximum; an error below 1 / 255 counts as no error."""
         is_error = np.asarray(error)
         if is_error.dtype != np.bool_ or is_error.ndim != 2:
             # The published code converts soft errors to 8 bits, so values below 1 / 255 are lost.

@@ -93,7 +93,7 @@ class Mlp(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention and MLP on normalised input, each added to it with a learned weight per channel."""
+    """Attention, then an MLP; each is added to its input with a learned weight per channel."""
 
     def __init__(
         self,
@@ -139,7 +139,7 @@ class Stem(nn.Module):
 
 
 class PatchEmbedding(nn.Module):
-    """A 3x3 convolution with stride 2 between stages."""
+    """Downsampling between stages: a 3x3 convolution with stride 2."""
 
     def __init__(self, channels_in: int, channels_out: int) -> None:
         super().__init__()

@@ -104,7 +104,8 @@ class ClickabilityModel:
         """
         if not len(images) == len(targets) == len(errors):
             raise InvalidInput(
-                f"got {len(images)} images, {len(targets)} targets and {len(errors)} errors"
+                f"expected one target and one error per image, got {len(images)} images, "
+                f"{len(targets)} targets and {len(errors)} errors"
             )
         maps = [np.zeros(np.shape(error), dtype=np.float32) for error in errors]
         # Without an error the map is zero, so the network does not have to run.

@@ -41,7 +41,7 @@ _CLICK_MAP = slice(5, 6)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingResult:
-    """Checkpoint files and history of a training.
+    """Checkpoint files and history of a training run.
 
     Attributes:
         best: checkpoint of the best epoch, for `ClickabilityModel.load`.
@@ -113,7 +113,7 @@ def train_network(
 
 
 class _TrainingState:
-    """The state of a training between epochs."""
+    """State of a training run between epochs."""
 
     def __init__(
         self,

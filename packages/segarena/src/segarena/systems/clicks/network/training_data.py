@@ -56,7 +56,7 @@ class TrainingSet:
 
     def __post_init__(self) -> None:
         if not len(self.instances):
-            raise InvalidInput("there are no instances to train on")
+            raise InvalidInput("expected at least one instance to train on, got none")
         self._cache: dict[int, CanvasInstance] = {}
 
     def __len__(self) -> int:

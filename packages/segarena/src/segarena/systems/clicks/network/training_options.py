@@ -62,7 +62,11 @@ class TrainingOptions:
         invalid = [name for name, valid in is_valid.items() if not valid]
         wrong = [f"{name}={getattr(self, name)}" for name in invalid]
         if wrong:
-            raise InvalidInput(f"training options out of range: {', '.join(wrong)}")
+            raise InvalidInput(
+                "training options: expected epochs >= 1, batch_size >= 1, rate > 0, sigma > 0, "
+                "0 <= warmup_share < 1, backbone_share >= 0 and 0 <= flip_share <= 1, "
+                f"got {', '.join(wrong)}"
+            )
 
 
 PUBLISHED_OPTIONS = TrainingOptions(is_published_schedule=True, radius="published")

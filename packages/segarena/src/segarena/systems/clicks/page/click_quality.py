@@ -1,4 +1,4 @@
-"""Comparisons with real clicks: of click models, and of display modes and devices with each other.
+"""Comparisons of click models with real clicks, and of real clicks by display mode and device.
 
 Source: RClicks, tables 1, 3, 6 and 8.
 """
@@ -87,7 +87,7 @@ def evaluate_click_models(
     protocol: Protocol = "careful",
     on_skip: SkipCallback | None = None,
 ) -> list[ClickModelEvaluation]:
-    """Evaluate the click map of every model with the real clicks of every instance.
+    """Evaluate the click map of every model against the real clicks on every instance.
 
     The sampled clicks depend only on the seed, the model and the instance. Instances without
     clicks, and maps that are empty, not finite or negative, are skipped and reported to `on_skip`;
@@ -182,7 +182,7 @@ def display_mode_rows(
     load: TargetLoader,
     dataset: str,
 ) -> list[MeanRow]:
-    """Compare the clicks in each display mode with those after text descriptions.
+    """Compare clicks on targets shown in each display mode with clicks on targets described in text.
 
     The only key column is (mode,).
 

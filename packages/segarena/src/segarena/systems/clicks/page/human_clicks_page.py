@@ -76,7 +76,7 @@ def click_model_parts(
     dataset: Dataset,
     anchor: str = "people",
 ) -> list[Part]:
-    """Compare people's first clicks with models that need no weights, as table, notes and pictures.
+    """Compare people's first clicks with models that need no weights, in a table, notes and pictures.
 
     If there are no usable clicks, the list is empty.
 

@@ -79,7 +79,7 @@ def group_curves(runs: Sequence[Run], floors: Sequence[Run] = ()) -> Figure | No
 
 
 def hardness_scatter(hardness: Sequence[DatasetHardness]) -> Figure | None:
-    """Return Figure 8: one dot per instance, for the deviation and mean of the IoU after the first click."""
+    """Return Figure 8: the mean and deviation of the IoU after the first click, one dot per instance."""
     clicked = [(order, one) for order, one in enumerate(hardness) if one.keys]
     if not clicked:
         return None

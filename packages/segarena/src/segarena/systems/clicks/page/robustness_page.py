@@ -77,7 +77,7 @@ class RobustnessPage(Page):
 
     @cached_property
     def sheets(self) -> dict[str, Sheet]:
-        """Tables over clicking groups and of first clicks, with all their columns."""
+        """Tables of clicking groups and of first clicks, with all columns."""
         return {"robustness": group_sheet(self.runs), "first-clicks": first_click_sheet(self.runs)}
 
     def sections(self) -> list[Section]:

@@ -166,7 +166,7 @@ def _click_panes(
     run: Run,
     key: TargetKey,
 ) -> list[DialogueContent]:
-    """Return panes with the first clicks of real people, of the click model, and of base user and groups."""
+    """Return panes with the first clicks of real people, the click model, the base user and the groups."""
     roles = user_roles(run)
     panes: list[DialogueContent] = []
     for user_kind, user in (("real", roles.real), ("sampled", roles.sampled)):
@@ -215,7 +215,7 @@ def click_pane(
 
 
 def dot_prompt(position: PixelPoint, colour: str = "--person") -> dict[str, Any]:
-    """Return one of several people's clicks, drawn as a dot; `colour` is a CSS variable."""
+    """Return a click that is drawn as a dot instead of a numbered mark; `colour` is a CSS variable."""
     return {"kind": "dot", "position": position, "colour": colour}
 
 

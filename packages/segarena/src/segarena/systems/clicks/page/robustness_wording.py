@@ -42,7 +42,7 @@ def group_statistic_label(statistic: Statistic) -> str:
 
 
 def group_cells(row: GroupRow) -> list[Value]:
-    """Return the table cells base, sample with its deviation, sample, deviation, three changes, and NSR."""
+    """Return the cells of a table row: base, sample ± deviation, sample, deviation, changes, NSR."""
     groups = row.groups
     deviation = _level(row, groups.sample_std.mean)
     sample = _level_cell(row, groups.sample)
@@ -63,7 +63,7 @@ def group_cells(row: GroupRow) -> list[Value]:
 
 
 def first_click_cells(row: FirstClickRow) -> list[Value]:
-    """Return the table cells mean, deviation, NSR, and difference from real people."""
+    """Return the cells of a table row: mean, deviation, NSR, and difference from real people."""
     paired = row.to_real
     difference = Value(mean=math.nan)
     if paired is not None:

@@ -24,7 +24,7 @@ from segarena.reports.run_statistics import TargetKey, target_values
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserRoles:
-    """Roles of the users of a run; None or empty if no user has the role.
+    """Users of a run by role; a role that no user has is None or empty.
 
     Attributes:
         base: the standard user, which clicks the centre.

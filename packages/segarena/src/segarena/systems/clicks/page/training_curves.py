@@ -24,7 +24,7 @@ STYLE = """
 
 
 def training_svg(history: Sequence[Mapping[str, float]]) -> str:
-    """Return the losses and validation measures of a training over its epochs.
+    """Return a chart of the losses and validation measures of a training run by epoch.
 
     Args:
         history: at least one row with epoch, train_loss, loss, sim and cc, as in

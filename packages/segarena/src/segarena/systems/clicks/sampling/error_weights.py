@@ -221,7 +221,7 @@ def _weights_in_error(
     is_positive: bool,
     values: NDArray[Any],
 ) -> ErrorWeights:
-    """Restrict a full-frame map to one kind of error; for errors see `weights_at`."""
+    """Restrict a full-frame map to one kind of error; for exceptions see `weights_at`."""
     _check_shape(values, comparison.reference.shape)
     window = comparison.window
     error = comparison.error(is_missing=is_positive)

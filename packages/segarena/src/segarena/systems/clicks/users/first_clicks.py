@@ -1,4 +1,4 @@
-"""Users with one round: people's recorded first clicks, and equally many samples from a click model.
+"""Users with one round: people's recorded first clicks, and as many clicks from a click model.
 
 Source: RClicks, section 5 ("User", and the sampled clicks with which it is compared).
 """
@@ -191,7 +191,7 @@ def _read_first_clicks(
     dataset: str | None,
     changed_ns: int,
 ) -> dict[tuple[str, str], list[_Clicks]]:
-    """Read a table once per process, and again if the file has changed."""
+    """Return the first clicks of a table by image and object; cached until the file changes."""
     import polars as pl
 
     del changed_ns  # only a cache key

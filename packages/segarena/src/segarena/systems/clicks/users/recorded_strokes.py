@@ -143,7 +143,7 @@ class RecordedStrokes:
 
 
 def _fits(drawing: PersonStrokes, shape: tuple[int, ...]) -> bool:
-    """Test whether all strokes lie in the photograph, and any stroke picture has the photograph's size."""
+    """Test whether all strokes lie in the photograph, and whether any stroke picture has its size."""
     try:
         for stroke in drawing.strokes:
             check_prompt(stroke, shape)
@@ -276,7 +276,8 @@ def _group_strokes(table: pl.DataFrame, file: Path) -> StrokesByTarget:
     for row in grouped.agg("is_positive", "row", "column").iter_rows(named=True):
         if len(set(row["is_positive"])) > 1:
             raise InvalidInput(
-                f"{file}: stroke {row['stroke']} of sample {row['sample']} is positive and negative"
+                f"{file}: stroke {row['stroke']} of sample {row['sample']}: expected one sign, "
+                "got positive and negative rows"
             )
         line = tuple(zip(row["row"], row["column"], strict=True))
         scribble = Scribble(line, is_positive=row["is_positive"][0])

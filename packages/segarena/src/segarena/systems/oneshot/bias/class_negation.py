@@ -220,7 +220,7 @@ def _classes_by_image(
 def _correlate(
     columns: NDArray[np.float64], correlate: Callable[..., NDArray[np.float64]]
 ) -> float:
-    """Return the correlation of the first two rows; with a third row, their partial correlation given it."""
+    """Return the correlation of the first two rows, controlled for the third row if there is one."""
     if columns.shape[1] < 3:
         return float("nan")
     matrix = correlate(columns[:, None], columns[None])

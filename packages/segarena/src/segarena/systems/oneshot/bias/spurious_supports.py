@@ -57,7 +57,7 @@ def spurious_pairs(
     unknown = [kind for kind in kinds if kind not in SUPPORT_KINDS]
     if unknown or not kinds:
         kind = unknown[0] if unknown else ""
-        raise InvalidInput(f"kind {kind!r}: expected some of {', '.join(SUPPORT_KINDS)}")
+        raise InvalidInput(f"kind {kind!r}: expected one of {', '.join(SUPPORT_KINDS)}")
     is_self = pl.col("supports").list.contains(pl.col("query"))
     usual = pairs.filter(
         ~pl.col("cross_class"),

@@ -79,7 +79,7 @@ def measure_training_shares(
     workers: Workers = 0,
     on_progress: OnProgress = ignore_progress,
 ) -> pl.DataFrame:
-    """Return the share of each training image of a fold.
+    """Return the `training_share` of each training image of a fold.
 
     The fold trains on all images that show a class it does not test. Pixels of tested classes count
     as background.

@@ -32,7 +32,7 @@ def rule_sheet(found: PartitionRecovery) -> Sheet:
 
 
 def partition_sheet(found: PartitionRecovery) -> Sheet:
-    """Return a table of mean one-shot IoU and simplicity of each partition in the published statistics."""
+    """Return a table of each partition's mean one-shot IoU and simplicity in the published statistics."""
     rows: list[tuple[Cell, ...]] = []
     for name, mean in found.partition_means.items():
         simplicity = Value(mean=found.simplicity[name], decimals=2)

@@ -79,7 +79,7 @@ def audit(
         typer.Option(
             "--dataset",
             "-d",
-            help="Check that all files exist, for example with pascal5i(path='DIR').",
+            help="Check that all files of this dataset exist; example: pascal5i(path='DIR').",
         ),
     ] = None,
     train_classes: Annotated[
@@ -93,7 +93,9 @@ def audit(
     ] = 5,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Also write findings: .csv, or .json with counts."),
+        typer.Option(
+            "--out", "-o", help="Also write the findings to this file: .csv, or .json with counts."
+        ),
     ] = None,
 ) -> None:
     """Audit lists of pairs: wrong classes, self pairs, duplicates, tiny cells and leaks.
@@ -143,7 +145,7 @@ def audit(
 def score(
     what: Annotated[
         list[Path],
-        typer.Argument(help="Run folders; or one folder of masks; or one CSV of counts."),
+        typer.Argument(help="Run folders, one folder of masks, or one CSV file of counts."),
     ],
     lists: Annotated[
         list[Path] | None, typer.Option("--pairs", help="For counts: " + _PAIRS_HELP)
@@ -163,7 +165,8 @@ def score(
         str, typer.Option(help="Weights of LCA: published, simplicity, or 4 numbers a,b,c,d.")
     ] = "published",
     order: Annotated[
-        str, typer.Option(help="Partition order of 4 numbers in --weights: paper or script.")
+        str,
+        typer.Option(help="Order of partitions in the 4 numbers of --weights: paper or script."),
     ] = "paper",
     aggregate: Annotated[
         str, typer.Option(help="How to aggregate IoU: accumulate or per_pair.")
@@ -171,7 +174,7 @@ def score(
     void: Annotated[
         str,
         typer.Option(
-            help="Void pixels: ignore; background; or script, part of every union, as in the TOSS scripts."
+            help="Void pixels: ignore, background, or script (part of every union, as in the TOSS scripts)."
         ),
     ] = "ignore",
     empty_union: Annotated[
@@ -198,7 +201,11 @@ def score(
     ] = False,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Also write scores: .csv, or .json with all tables."),
+        typer.Option(
+            "--out",
+            "-o",
+            help="Also write the scores to this file: .csv, or .json with all tables.",
+        ),
     ] = None,
 ) -> None:
     """Compute LCA, HCA, SCS, GS, class mIoU and FB-IoU from counts; nothing is segmented again.
@@ -250,7 +257,8 @@ def recover(
         )
         show_sheet(rule_sheet(found))
         typer.echo(
-            f"at 0.5, {found.missed} salient images lie below and {found.surplus} others above"
+            f"threshold 0.5: {found.missed} salient images are below it, "
+            f"{found.surplus} other images above it"
         )
         show_sheet(partition_sheet(found))
         ranking = "as published" if found.has_published_ranking else "NOT as published"

@@ -150,7 +150,7 @@ def bias(
             "mIoU against the requested class, by kind of support, percent", found["support"]
         )
         _show_groups(
-            f"mIoU of targets with salience from {salient_from} and below, percent",
+            f"mIoU of targets with salience of at least {salient_from} and of all others, percent",
             found["salience"],
         )
     if left_out:
@@ -173,7 +173,7 @@ def cnb(
     dataset: Annotated[
         str | None,
         typer.Option(
-            "--dataset", "-d", help=f"All training data, as {IMAGES_HELP} [default: the table]"
+            "--dataset", "-d", help=f"All training data. {IMAGES_HELP} [default: the table]"
         ),
     ] = None,
     train: TrainingImagesOption = None,

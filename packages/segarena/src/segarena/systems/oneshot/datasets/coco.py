@@ -153,8 +153,8 @@ def _check_folds(table: pl.DataFrame, folds: FoldRule) -> None:
         label, fold = min(wrong, key=lambda pair: int(pair[0]))
         other = cast(FoldRule, "blocks" if folds == "interleaved" else "interleaved")
         raise DatasetError(
-            f"the list tests class {label} in fold {fold}, which is not the case with folds={folds!r}; "
-            f"perhaps it is a list for folds={other!r}"
+            f"the list tests class {label} in fold {fold}, but folds={folds!r} does not; "
+            f"the list may be for folds={other!r}"
         )
 
 

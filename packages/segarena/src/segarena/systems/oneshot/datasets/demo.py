@@ -39,7 +39,7 @@ _DIFFICULTY = {True: 0.85, False: 0.5}
 
 @dataset("oneshot-demo")
 class OneShotDemoDataset(PairDataset):
-    """Textured shapes in all tiers, and demo photographs whose supports are rotated copies of themselves.
+    """Textured shapes in all tiers, and demo photographs with rotated copies of them as supports.
 
     Six classes in two folds make the tiers Query Complexity (partitions by construction) and
     Support Cognizance (seven levels, L2 and L3 separate); three others make the Generalization
@@ -70,7 +70,7 @@ class OneShotDemoDataset(PairDataset):
         unknown = sorted(set(wanted) - set(_LISTS))
         if unknown:
             raise PluginInvalid(
-                f"lists={lists!r}: {unknown[0]!r} is unknown; expected some of {', '.join(_LISTS)}"
+                f"lists={lists!r}: {unknown[0]!r} is unknown; expected one or more of {', '.join(_LISTS)}"
             )
         if pairs:
             table = read_pair_lists(Path(part.strip()) for part in pairs.split(","))

@@ -84,7 +84,7 @@ class Fss1000(PairDataset):
             )
 
     def _mask_files(self) -> list[Path]:
-        """Return those mask files of all queries and supports that exist."""
+        """Return the existing mask files of all queries and supports."""
         queries = self.pairs["query"].to_list()
         supports = self.pairs["supports"].explode().to_list()
         masks: list[Path] = []

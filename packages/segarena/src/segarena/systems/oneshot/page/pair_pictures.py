@@ -56,7 +56,7 @@ class _Part(NamedTuple):
 
 
 def choose_pairs(runs: Sequence[Run]) -> list[DialogueId]:
-    """Return two pairs of every part that all runs answered, ordered by part, lower IoU first."""
+    """Return, for every part, two pairs that all runs answered; ordered by part, lower IoU first."""
     user = runs[0].users[0]
     ious: dict[DialogueId, list[float]] = {}
     dialogues: dict[DialogueId, DialogueRecord] = {}
@@ -109,7 +109,7 @@ def _part_of(dialogue: DialogueRecord) -> _Part:
 
 
 def _support_pictures(supports: Sequence[Support]) -> list[ExampleContent]:
-    """Return pictures of the first supports; the label of the last one counts those not shown."""
+    """Return pictures of the first supports; the last label counts the supports not shown."""
     pictures: list[ExampleContent] = []
     hidden = len(supports) - MAX_SHOWN_SUPPORTS
     for support in supports[:MAX_SHOWN_SUPPORTS]:

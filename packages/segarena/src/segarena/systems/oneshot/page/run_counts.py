@@ -240,7 +240,7 @@ def count_encoder_passes(runs: Sequence[Run]) -> EncoderPasses:
 
 
 def failed_text(found: Sequence[SegmenterCounts]) -> str:
-    """Return a sentence with the number of pairs that are in no score; empty if none failed."""
+    """Return a sentence with the number of failed pairs, which are in no score; empty if none failed."""
     texts: list[str] = []
     for counts in found:
         if counts.failed:

@@ -69,7 +69,7 @@ class TossPage(Page):
 
     @property
     def target_word(self) -> str:
-        """Word for a target: a class of a query image together with its supports."""
+        """Word for a target, which is a class in a query image together with supports."""
         return "pair"
 
     @property
@@ -155,7 +155,7 @@ class TossPage(Page):
 
 
 def leader_sentences(scores: Sheet) -> list[str]:
-    """Return, for each score, a sentence with its highest value and the segmenter that reached it."""
+    """Return a sentence with the highest value of each score and the segmenter that reached it, or []."""
     leaders: list[str] = []
     for heading, *cells in zip(scores.head, *scores.rows, strict=True):
         for row, cell in zip(scores.rows, cells, strict=True):

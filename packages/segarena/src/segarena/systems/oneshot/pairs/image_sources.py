@@ -60,7 +60,7 @@ class ImageSource(Protocol):
         ...
 
     def missing(self, label: str, image: str) -> Sequence[Path]:
-        """Return those files of an image and its mask that do not exist."""
+        """Return the paths of an image and its mask at which no file exists."""
         ...
 
 
@@ -101,7 +101,7 @@ class FileSource:
         return (self.image_file(image), self.mask_file(label, image))
 
     def missing(self, label: str, image: str) -> Sequence[Path]:
-        """Return those of the two files that do not exist."""
+        """Return the paths of an image and its mask at which no file exists."""
         return [file for file in self.files(label, image) if not file.is_file()]
 
     def image(self, image: str) -> NDArray[np.uint8]:

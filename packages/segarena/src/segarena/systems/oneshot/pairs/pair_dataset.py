@@ -70,7 +70,8 @@ class PairDataset(ListedDataset[ImageSample]):
         if not used.height:
             which = "" if fold is None else f" of fold {fold}"
             raise DatasetError(
-                f"{name}: no pairs{which} among {pairs.height}; check the list and the options"
+                f"{name}: expected pairs{which}, found none among {pairs.height}; "
+                "check the list and the options"
             )
         self.pairs = used
         self.source = source

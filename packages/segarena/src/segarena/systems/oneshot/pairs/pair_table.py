@@ -99,7 +99,7 @@ def pairs_table(rows: Iterable[Mapping[str, Any]] | pl.DataFrame) -> pl.DataFram
     missing = [name for name in ("class", "query", "supports") if name not in columns]
     if columns and (unknown or missing):
         raise DatasetError(
-            "pairs: expected columns class, query, supports and others of "
+            "pairs: expected the columns class, query and supports, and no other columns than "
             f"{', '.join(PAIR_COLUMNS)}; missing: {', '.join(missing) or 'none'}, "
             f"unknown: {', '.join(unknown) or 'none'}"
         )

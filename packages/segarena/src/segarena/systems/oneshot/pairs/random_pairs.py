@@ -101,7 +101,8 @@ def read_or_draw_pairs(
         return read_pair_lists(paths)
     if len(image_lists) < len(paths):
         raise DatasetError(
-            f"{image_lists[0]}: this file lists images, others list pairs; give files of one kind"
+            f"{image_lists[0]}: this file lists images, but another file lists pairs; "
+            "give files of one kind"
         )
     listed: dict[ClassImage, None] = {}  # a dict drops images of several lists and keeps the order
     for path in image_lists:

@@ -77,7 +77,7 @@ def read_pair_lists(paths: Iterable[str | Path]) -> pl.DataFrame:
 
 
 def find_pair_lists(path: str | Path) -> list[Path]:
-    """Return the list at `path`, or the lists in that folder whose names are published names.
+    """Return the list at `path`; if `path` is a folder, return its lists with published names.
 
     Raises:
         DatasetMissing: the file does not exist, or the folder contains no list.
@@ -329,7 +329,7 @@ def _published_convention(part: pl.DataFrame) -> NameConvention:
         if dataset == convention:
             return convention
     raise InvalidInput(
-        f"dataset {dataset!r} has no published form of item names; write a table of pairs (.parquet) "
+        f"dataset {dataset!r} has no published format for item names; write a table of pairs (.parquet) "
         "instead"
     )
 

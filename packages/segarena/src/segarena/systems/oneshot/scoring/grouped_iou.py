@@ -52,7 +52,7 @@ def compute_grouped_iou(
     *,
     is_background: bool = False,
 ) -> GroupedIou:
-    """Compute the IoU of each distinct combination of values in the columns `by`, sorted by them.
+    """Compute the IoU of each combination of values in the columns `by`, sorted by these columns.
 
     Args:
         counts: a table of counts.

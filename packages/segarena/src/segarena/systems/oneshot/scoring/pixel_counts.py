@@ -90,7 +90,7 @@ def counts_from_records(records: pl.DataFrame) -> PixelCounts:
         ["sample", "target"], keep="last", maintain_order=True
     )
     if not answered.height:
-        raise InvalidInput(f"no pair was answered ({failed.height} failed); look at the records")
+        raise InvalidInput(f"no pair was answered ({failed.height} failed); the records state why")
     pairs = _pairs_of_records(answered)
     failed_pairs = _pairs_of_records(failed.filter(has_target))
     pixels = answered.select([name for name in PIXEL_COLUMNS if name in answered.columns])

@@ -102,7 +102,8 @@ def lca_hca_of_miou(
         wrong = sorted(set(miou) ^ set(PARTITIONS))
     if wrong or len(weights) != len(PARTITIONS):
         raise InvalidInput(
-            f"expected mIoU and a weight of {', '.join(PARTITIONS)}; missing or unknown: {wrong}"
+            f"expected an mIoU and a weight for each of {', '.join(PARTITIONS)}; "
+            f"missing or unknown: {', '.join(wrong) or 'none'}, weights: {len(weights)}"
         )
     columns: list[NDArray[np.float64]] = []
     for name in PARTITIONS:
@@ -143,9 +144,9 @@ def partition_weights(
     known = {name: means[name] for name in order if name in means}
     if len(known) < len(PARTITIONS) or not sum(known.values()) > 0:
         missing = [name for name in PARTITIONS if name not in known]
+        problem = f"missing for {', '.join(missing)}" if missing else "got only products of 0"
         raise InvalidInput(
-            "weights simplicity: salience and difficulty of pairs are needed, missing for "
-            f"{', '.join(missing) or 'none above 0'}"
+            f"weights simplicity: expected pairs with salience and difficulty, {problem}"
         )
     # The published script divides by 5, the sum of its own weights.
     scale = sum(PUBLISHED_WEIGHTS) / sum(known.values())

@@ -56,7 +56,7 @@ class SaliencyOnlySegmenter:
         self.threshold = threshold
 
     def encode(self, sample: Sample) -> LazySaliency:
-        """Wrap the image. Its map is computed on the first prompt, because support images need none.
+        """Wrap the image; its saliency is computed on the first prompt, because support images need none.
 
         Raises:
             SegmenterError: the sample is not an image.

@@ -145,7 +145,7 @@ class SssiSegmenter:
         ):
             raise PluginInvalid(
                 f"threshold={threshold!r}, salient_from={salient_from!r}, sigma={sigma!r}, dilation={dilation!r}: "
-                "expected above 0 and up to 1, and for dilation 0 to 10"
+                "expected dilation from 0 to 10, and the others above 0 and up to 1"
             )
         self.segmenter: Any = (
             build("segmenter", segmenter) if isinstance(segmenter, str) else segmenter

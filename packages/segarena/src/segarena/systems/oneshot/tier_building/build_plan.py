@@ -71,7 +71,10 @@ def check_plan(plan: BuildPlan) -> None:
     if plan.similar_per not in ("fold", "class"):
         raise InvalidInput(f"similar_per {plan.similar_per!r}: expected fold or class")
     if not 0 < plan.motion.keep <= 1 or plan.motion.scale <= 0:
-        raise InvalidInput("motion: expected keep above 0 and up to 1, and a scale above 0")
+        raise InvalidInput(
+            "motion: expected keep above 0 and up to 1, and a scale above 0, "
+            f"got keep {plan.motion.keep} and scale {plan.motion.scale}"
+        )
 
 
 def _check_threshold(
@@ -85,7 +88,7 @@ def _check_threshold(
 
 
 def check_folds(plan: BuildPlan, known: set[str]) -> None:
-    """Check that the folds contain only known classes, each of them once.
+    """Check that the folds contain only known classes, and no class twice.
 
     Raises:
         DatasetError: a class has no images.

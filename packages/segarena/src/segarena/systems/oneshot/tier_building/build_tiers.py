@@ -119,8 +119,8 @@ def build_tiers(
     )
     left_out = measurements.left_out
     if not measurements.items.height:
-        first = next(iter(left_out.values()), "there are none")
-        raise DatasetError(f"no item can be used; the first: {first}")
+        first = next(iter(left_out.values()), "there are no items")
+        raise DatasetError(f"no item can be used; first reason: {first}")
     thresholds = partition_thresholds(measurements.items, plan)
     items = assign_partitions(measurements.items, thresholds, plan)
     draws = _draw_pairs(items, measurements.looks, source, plan)

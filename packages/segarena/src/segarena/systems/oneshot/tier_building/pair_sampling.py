@@ -45,7 +45,7 @@ class TierSample:
         cell: str,
         label: str,
     ) -> None:
-        """Add the pairs of one class in one cell."""
+        """Add the pairs of one class in one cell, and record a shortfall if there are fewer than `wanted`."""
         self.rows.extend(rows)
         if len(rows) < wanted:
             self.shortfalls.append(

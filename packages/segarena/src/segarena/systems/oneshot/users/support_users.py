@@ -25,7 +25,7 @@ class SupportUser:
         return 1
 
     def next(self, turn: Turn) -> Sequence[Support] | None:
-        """Return the supports of this pair in the first round, None after it.
+        """Return the supports of this pair in the first round, and None afterwards.
 
         Raises:
             InvalidInput: the sample has no support for this target.

@@ -76,7 +76,7 @@ def check_against(
 
 
 def match_regions(one: Rasters, other: Rasters) -> dict[int, int]:
-    """Match the regions of two annotations; return index pairs in the depth order of each.
+    """Match the regions of two annotations; return pairs of indices into their depth orders.
 
     The assignment maximizes the sum of IoU, so it never breaks up a pair of equal regions to gain
     one more pair. The agreement measures maximize the number of pairs instead, as published: see
@@ -139,7 +139,7 @@ def _same_regions(
     others: int,
     between: dict[tuple[int, int], dict[int, int]],
 ) -> set[tuple[int, int]]:
-    """Return a region of the annotator with this index and its matches, as (annotator, index of the region)."""
+    """Return a region of annotator `number` and its matches by all others, as (annotator, region)."""
     same = {(number, index)}
     for other in range(others):
         if other > number:

@@ -487,7 +487,7 @@ def _hollow(
     shape: tuple[int, int],
     extent: Patch,
 ) -> Patch:
-    """Return the pixels of the convex hull of a polygon that its region does not cover."""
+    """Return the pixels in a polygon's convex hull that the region of the polygon does not cover."""
     hull = fill_polygon(polygons.convex_hull(points), shape)
     hollow = hull.mask.copy()
     window = intersect_windows(hull.window, extent.window)
@@ -518,7 +518,7 @@ def _double_borders(
 
 
 def region_centre(raster: RegionRaster) -> tuple[float, float] | None:
-    """Return the pixel centre of a region that is nearest to its centroid, (row, column); None without pixels."""
+    """Return the centre of the region's pixel nearest to the centroid, (row, column); None without pixels."""
     mask = raster.amodal.mask
     per_row = np.count_nonzero(mask, axis=1)
     per_column = np.count_nonzero(mask, axis=0)

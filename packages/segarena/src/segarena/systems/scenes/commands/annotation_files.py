@@ -228,7 +228,7 @@ def write_review_page(
 
 
 def show_defects(defects: Sequence[Defect], most: int | None = _SHOWN) -> None:
-    """Print the `most` worst defects and the number of omitted ones; None prints all of them."""
+    """Print up to `most` defects, worst first, and the number of omitted ones; None prints all of them."""
     severities = list(_COLOURS)
     ranked = sorted(defects, key=lambda defect: severities.index(defect.severity))
     for defect in ranked[:most]:

@@ -61,7 +61,7 @@ OutOption = Annotated[
     typer.Option(
         "--out",
         "-o",
-        help="Folder for results, page and pictures; an interrupted call resumes from it.",
+        help="Folder for results, page and pictures; an interrupted command resumes from it.",
     ),
 ]
 LimitOption = Annotated[int | None, typer.Option(min=1, help="Use only the first N images.")]
@@ -117,7 +117,8 @@ def report_agreement(
         str, typer.Option(help="Measure only regions or only edges; edges take most of the time.")
     ] = "both",
     overlays: Annotated[
-        int, typer.Option(min=0, help="Number of images on the page that show agreement.")
+        int,
+        typer.Option(min=0, help="Number of images with a picture of the agreement on the page."),
     ] = 6,
     out: OutOption = None,
     workers: Workers = 0,

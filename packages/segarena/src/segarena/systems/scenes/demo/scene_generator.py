@@ -72,7 +72,7 @@ class TrueShape:
         return down**2 + right**2 <= 1
 
     def outline(self) -> Points:
-        """Return the shape as a polygon: a box exactly, an ellipse with the same area."""
+        """Return the shape as a polygon: exact for a box, with the same area for an ellipse."""
         if self.kind == "box":
             return _box_outline(self.top, self.left, self.bottom, self.right)
         angles = np.linspace(0, 2 * np.pi, _ELLIPSE_VERTICES, endpoint=False)
@@ -127,7 +127,7 @@ class TrueScene:
 
     @property
     def pairs(self) -> tuple[tuple[int, int], ...]:
-        """Indices (in front, behind) of all overlapping regions; the front region has index 0."""
+        """Index pairs (in front, behind) of all overlapping regions; index 0 is the frontmost region."""
         overlapping = np.argwhere(np.triu(self.overlap_px, 1))
         return tuple((int(front), int(behind)) for front, behind in overlapping)
 
@@ -226,7 +226,7 @@ def demo_scenes(
     """
     if images < 1 or min(shape) < _LEAST_SIDE_PX:
         raise InvalidInput(
-            f"expected at least 1 image of 120 x 120 pixels, got {images} of {shape[0]} x {shape[1]}"
+            f"expected at least 1 image of at least 120 x 120 pixels, got {images} of {shape[0]} x {shape[1]}"
         )
     scenes: list[DemoScene] = []
     for number in range(images):

@@ -56,7 +56,7 @@ class EdgeCounts:
 
 
 def edge_thresholds(count: int = 99) -> NDArray[np.float64]:
-    """Return `count` evenly spaced levels strictly between 0 and 1, at least one; for 99, 0.01, 0.02, ... 0.99."""
+    """Return `count` >= 1 evenly spaced levels strictly between 0 and 1; 99 gives 0.01, 0.02, ... 0.99."""
     if count < 1:
         raise InvalidInput(f"thresholds: expected 1 or more, got {count}")
     return np.linspace(1 / (count + 1), 1 - 1 / (count + 1), count)

@@ -129,7 +129,7 @@ class Candidates:
         is_chosen = prediction.reshape(-1)[self._pixels]
         if np.count_nonzero(is_chosen) != np.count_nonzero(prediction):
             raise InvalidMask(
-                "edge map: expected a part of the map whose candidates these are, got pixels outside it"
+                "edge map: expected pixels of the map that these candidates are for, got pixels outside it"
             )
         return is_chosen
 

@@ -146,7 +146,7 @@ def _best_point(
     recall: NDArray[np.float64],
     precision: NDArray[np.float64],
 ) -> EdgePoint:
-    """Return the point with the highest F, interpolated between thresholds; of equal points the first."""
+    """Return the point with the highest F, interpolated between thresholds; ties go to the first point."""
     parts = np.linspace(0, 1, _STEPS)
     best = EdgePoint(float(thresholds[0]), float(recall[0]), float(precision[0]))
     highest = best.f

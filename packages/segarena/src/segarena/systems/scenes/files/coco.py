@@ -195,7 +195,7 @@ def _region(
 
 
 def _first(record: Record, keys: tuple[str, ...]) -> Any:
-    """Return the value of the first of these keys that is present; None if none is."""
+    """Return the first value under these keys that is not empty; None if there is none."""
     for key in keys:
         if record.get(key):
             return record[key]

@@ -21,7 +21,7 @@ _KNOWN = ("id", "file_name", "width", "height")
 
 
 def read_images(value: Any, defects: list[Defect]) -> dict[str, ImageRecord]:
-    """Return the images by id. Images without an id or a valid size are left out and added to `defects`."""
+    """Return the images by id. Images without an id or a valid size are left out and reported in `defects`."""
     images: dict[str, ImageRecord] = {}
     for record in parse_records(value):
         name = parse_text(record.get("file_name"))
@@ -45,7 +45,7 @@ def read_images(value: Any, defects: list[Defect]) -> dict[str, ImageRecord]:
 
 
 def image_records(scenes: Iterable[Scene]) -> list[dict[str, Any]]:
-    """Return the image records of scenes, each of them once."""
+    """Return the image records of scenes, each image once."""
     # Reversing twice gives each image the record of its first scene and the list position of its
     # last one.
     images = {scene.image.id: scene.image for scene in reversed(list(scenes))}

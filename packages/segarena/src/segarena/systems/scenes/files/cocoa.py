@@ -230,7 +230,7 @@ class _AnnotationReader:
         if len(usable) < parts:
             self._tell(
                 "pairs",
-                f"expected a depth constraint like '1-2,1-3' with orders that regions have, got {stated!r}",
+                f"expected a depth constraint like '1-2,1-3' with the orders of existing regions, got {stated!r}",
             )
         return tuple(usable)
 

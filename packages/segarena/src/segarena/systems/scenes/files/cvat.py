@@ -45,7 +45,7 @@ class _RegionPolygons(NamedTuple):
 
 
 def read_cvat(path: Path) -> SceneSet:
-    """Return the scenes of a CVAT file. Polygons, boxes and masks become regions, other shapes become defects.
+    """Return the scenes of a CVAT file. Polygons, boxes and masks become regions; other shapes become defects.
 
     Raises:
         DatasetMissing: the file does not exist.
@@ -122,7 +122,7 @@ def _region(
 
 
 def _mask(element: Element, image: ImageRecord) -> Rle:
-    """Return a mask that CVAT has cropped to a box."""
+    """Return the full-frame mask of an element that CVAT stores cropped to a box."""
     patch = cvat_mask(element.attrib, image.shape)
     rows, columns = patch.window
     band = np.zeros((image.shape[0], columns.stop - columns.start), dtype=np.bool_)

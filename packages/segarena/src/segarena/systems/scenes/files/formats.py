@@ -279,7 +279,7 @@ def _format(name: str) -> Format:
 
 
 def _name_annotators(sets: Sequence[SceneSet], folders: Sequence[str]) -> list[SceneSet]:
-    """Name the folder of a set as the annotator of images that sets in other folders annotate too.
+    """Use a set's folder name as the annotator of images that sets in several folders annotate.
 
     Scenes and defects that have an annotator keep it.
     """
@@ -353,7 +353,8 @@ def _format_of(path: Path) -> str:
         return "ann"
     if "annotations" not in top:
         raise _OtherJson(
-            f"{path}: expected annotations of {', '.join(READABLE)}; got other JSON; name the format"
+            f"{path}: expected annotations in one of {', '.join(READABLE)}, got other JSON; "
+            "name the format"
         )
     if any("regions" in record for record in parse_records(top["annotations"])):
         return "coco-amodal"

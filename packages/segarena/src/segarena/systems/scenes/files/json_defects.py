@@ -1,4 +1,4 @@
-"""JSON files whose invalid text becomes a defect of the scenes."""
+"""Reading of JSON files, in which invalid UTF-8 becomes a defect of the scenes."""
 
 from __future__ import annotations
 

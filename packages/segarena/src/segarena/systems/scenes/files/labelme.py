@@ -73,7 +73,7 @@ class _RegionShapes:
 
 
 def read_labelme(path: Path) -> SceneSet:
-    """Read a labelme file. Polygons, rectangles and masks become regions, other shapes become defects.
+    """Read a labelme file. Polygons, rectangles and masks become regions; other shapes become defects.
 
     As in labelme's own converters, shapes with the same label and `group_id` form one region, at
     the position of the frontmost shape, and shapes labelled `__ignore__` are skipped. Raises the

@@ -67,7 +67,7 @@ class PairAgreement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HumanPerformance:
-    """Edges of one annotator, evaluated like a detector's with all other annotators of the image as references."""
+    """Quality of one annotator's edges, evaluated like a detector's against all other annotators."""
 
     annotator: str
     precision: float
@@ -149,7 +149,7 @@ def measure_agreement(
 
 
 def same_regions(ious: NDArray[np.float64], *, is_strict: bool = False) -> list[tuple[int, int]]:
-    """Match the regions of two annotations: the maximum number of pairs, and of these the highest mean IoU.
+    """Match the regions of two annotations: as many pairs as possible, then the highest mean IoU.
 
     Args:
         ious: (I, J).
@@ -183,7 +183,7 @@ def order_agreement(
     other: Drawing,
     same: Sequence[tuple[int, int]],
 ) -> tuple[int, int]:
-    """Count the matched regions that overlap in both drawings: (pairs in the same order, all pairs).
+    """Count the pairs of matched regions that overlap in both drawings: (in the same order, all).
 
     Both counts are 0 if one of the drawings has no depth order.
     """
@@ -197,7 +197,7 @@ def compare_orders(
     other: Drawing,
     same: Sequence[tuple[int, int]],
 ) -> list[OrderComparison]:
-    """Compare the depth order of each two matched regions that overlap in both drawings.
+    """Compare the depth order of each pair of matched regions that overlap in both drawings.
 
     The list is empty if one of the drawings has no depth order.
     """

@@ -88,7 +88,7 @@ def drawing_of_labels(
 
 
 def drawing_of_scene(scene: Scene) -> Drawing:
-    """Convert an amodal scene to a drawing, whose edges separate visible regions and uncovered pixels."""
+    """Convert an amodal scene to a drawing with the edges of its visible regions."""
     rasters = rasterise(scene)
     return Drawing(
         image=scene.image.id,

@@ -1,4 +1,4 @@
-"""Resumable measurement of statistics and agreement, which appends one line to a file per finished image."""
+"""Resumable measurement of statistics and agreement; each finished image adds a line to a file."""
 
 from __future__ import annotations
 

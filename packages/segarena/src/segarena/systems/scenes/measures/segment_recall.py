@@ -139,7 +139,7 @@ class SegmentRecallMeter:
         occlusion: Sequence[float],
         is_stuff: Sequence[bool],
     ) -> None:
-        """Add one image with known IoUs, (segments, regions), whose segments are sorted by descending score."""
+        """Add one image by its IoUs, (segments, regions), with segments sorted by descending score."""
         hidden = np.asarray(occlusion, np.float64)
         stuff = np.asarray(is_stuff, np.bool_)
         self.images += 1

@@ -59,7 +59,8 @@ def judge_segments(
     is_known = against in ("amodal", "visible") and segment_extent in ("segmentation", "amodal")
     if not is_known:
         raise InvalidInput(
-            f"against={against!r}, given={segment_extent!r}: expected amodal or visible, and segmentation or amodal"
+            f"against={against!r}: expected amodal or visible; "
+            f"given={segment_extent!r}: expected segmentation or amodal"
         )
     segments = read_segments(files)
     # Like COCO's, the published evaluation marks a missing value by -1.

@@ -12,7 +12,7 @@ Value = TypeVar("Value")
 
 
 class CheckProgress(NamedTuple):
-    """How far a check is in its current step.
+    """Progress of a check in its current step.
 
     Attributes:
         step: "areas", "outlines", "hidden regions", "duplicates", "concavities" or "borders".
@@ -28,7 +28,7 @@ class CheckProgress(NamedTuple):
 
 
 class CheckMemory:
-    """Results for outlines and pairs of outlines of one picture, kept from one check to the next.
+    """Results for outlines and pairs of outlines of one image, kept from one check to the next.
 
     Keys contain everything that a result depends on, so a result is never stale: an edited region
     has a different outline and thus different keys, and so do its pairs with its neighbours.
@@ -78,7 +78,7 @@ class CheckMemory:
 
 
 def outline_key(*outlines: Points, has_holes: bool = False) -> bytes:
-    """Return a key of 16 bytes for the polygons of a region; equal polygons have equal keys."""
+    """Return a 16-byte key for the polygons of a region; equal polygons have equal keys."""
     # The same polygons have another extent if some of them are holes.
     digest = blake2b(b"holes" if has_holes else b"", digest_size=16)
     for points in outlines:

@@ -88,7 +88,7 @@ def orientation(
     b: Sequence[float],
     c: Sequence[float],
 ) -> int:
-    """Return exactly on which side of the line from `a` to `b` the point `c` lies: 1, -1, or 0 on the line."""
+    """Return the side of the line from `a` to `b` on which `c` lies, exactly: 1, -1, or 0 on the line."""
     a_row, a_column = a
     b_row, b_column = b
     c_row, c_column = c

@@ -124,7 +124,7 @@ def _pictures(
     found: Sequence[ImageAgreement],
     overlays: int,
 ) -> list[tuple[float, SupportPicture]]:
-    """Return pictures with the mean F over their pairs of annotators, from the best to the worst."""
+    """Return pictures, each with the mean F over the image's pairs of annotators, best first."""
     means: dict[str, float] = {}
     for agreement in found:
         if agreement.pairs:
@@ -201,7 +201,7 @@ def _write(
     template: str = "",
     **values: Any,
 ) -> Path:
-    """Write NAME.json and NAME.html, rendered from the template of that name or of another."""
+    """Write NAME.json and NAME.html; the page is rendered from `template`, by default NAME."""
     write_atomic(folder / f"{name}.json", json.dumps(_plain(numbers), indent=1))
     page = document(
         "segarena.systems.scenes.page",

@@ -279,7 +279,7 @@ def select_sequences(
     sequences: str | Iterable[str] | None,
     where: Path,
 ) -> list[str]:
-    """Return those of `names` that are in `sequences`, in the order of `sequences`; all if that is None.
+    """Return those of `names` that are in `sequences`, in the order of `names`; all if `sequences` is None.
 
     Raises:
         DatasetMissing: one of `sequences` is not among `names`.
@@ -291,7 +291,7 @@ def select_sequences(
     missing = [name for name in wanted if name not in known]
     if missing:
         raise DatasetMissing(
-            f"{where}: expected the sequences {abbreviate_names(missing)}, found none of that name; "
-            f"see {abbreviate_names(known)}"
+            f"{where}: expected the sequences {abbreviate_names(missing)}, found only "
+            f"{abbreviate_names(known)}"
         )
     return [name for name in known if name in wanted]

@@ -72,7 +72,7 @@ class TimedRun:
 
     @cached_property
     def rounds(self) -> int:
-        """Maximum number of interactions with a sample; the actual maximum if only time ends dialogues."""
+        """Limit on interactions with a sample; the highest actual number if only time ends dialogues."""
         most = self.run.rounds
         if most == BY_TIME_ALONE:
             return max([1, *(dialogue.rounds for dialogue in self._dialogues)])

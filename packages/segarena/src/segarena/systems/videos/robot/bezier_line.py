@@ -60,7 +60,7 @@ def points_on_mask(points: Points, mask: Mask) -> NDArray[np.bool_]:
 
 
 def nearest_pixels(points: Points) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the rows and columns of the pixels nearest to points; exactly halfway, the later pixel."""
+    """Return the rows and columns of the pixels nearest to points; ties go to the later pixel."""
     # `np.rint` would round halves to even, so a line along half pixels would zigzag.
     pixels = np.floor(points + 0.5).astype(np.int64)
     rows, columns = pixels.T

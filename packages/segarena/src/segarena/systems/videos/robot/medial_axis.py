@@ -77,7 +77,7 @@ def _correct(
     later: NDArray[np.uint8],
     width: int,
 ) -> None:
-    """Make `stays` satisfy the rule everywhere.
+    """Change `stays` until every pixel of the mask follows `_stay_table`.
 
     Both arrays are flat: rows of `width` pixels with an empty border.
     """

@@ -108,7 +108,7 @@ def _select(
     right: int,
     middle: int,
 ) -> None:
-    """Partially sort `order[left:right + 1]` by `values`, so that the element at `middle` is the correct one.
+    """Partially sort `order[left:right + 1]` by `values`, until `order[middle]` is as in a full sort.
 
     This is quickselect with the last element as pivot. The order in which it leaves equal values is
     part of the published result, so no other selection algorithm would do.
@@ -130,7 +130,9 @@ def _select(
 
 
 def _components(neighbours: Neighbours) -> list[list[int]]:
-    """Return the nodes of each component, with the node where every search starts in front; reorder `neighbours`.
+    """Return the nodes of each component, starting with the node where its searches start.
+
+    The function also reorders `neighbours`.
 
     Components are in the order of their first pixels. If a component has less than half of the
     graph's nodes, NetworkX iterates over the set of these nodes. The order in which CPython

@@ -51,7 +51,7 @@ class Connector(Protocol):
         ...
 
     def all_samples(self) -> list[tuple[str, int]]:
-        """Return every sample in order, as its sequence and the index of the person who drew first, from 1."""
+        """Return all samples in order: the sequence, and the index (from 1) of the person who starts it."""
         ...
 
     def advance(self) -> CurrentSample | None:

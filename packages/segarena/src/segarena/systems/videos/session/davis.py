@@ -209,7 +209,10 @@ class DavisInteractiveSession:
 
     @cached_property
     def samples(self) -> list[tuple[str, int]]:
-        """All samples in order: sequence, and index of its first person from 1. Reading this opens all videos."""
+        """All samples in order: the sequence, and the index (from 1) of the person who starts it.
+
+        The first access opens all videos.
+        """
         return self._entered().all_samples()
 
     @property

@@ -1,4 +1,4 @@
-"""Connector for evaluation on this machine: one sample after the other, every prediction stored at once.
+"""Connector for evaluation on this machine: one sample after another; each prediction is stored immediately.
 
     FOLDER/run.json, records/, ...   an ordinary run, for `segarena report`; a sequence is written when it is finished
     FOLDER/session.json              the session's key and its start
@@ -187,7 +187,7 @@ class LocalConnector:
         return pl.concat(self._tables)
 
     def summary(self) -> dict[str, Any]:
-        """Return the summary of the predictions so far in the format of davisinteractive, with the conditions."""
+        """Return the summary of the predictions so far, and under "segarena" the conditions of the session."""
         rules = self.rules
         options = rules.options
         scores = sample_scores(self.report(), METRIC_COLUMNS[options["metric"]])
@@ -252,7 +252,7 @@ class LocalConnector:
             sample = load_sample(self._cast.dataset, sequence)
             if not isinstance(sample, VideoSample) or len(sample.targets) != 1:
                 raise InvalidInput(
-                    f"sample {sequence}: expected a video with one target of all its objects"
+                    f"sample {sequence}: expected a video with one target that contains all objects"
                 )
             return open_sessions(self._cast, sample, self._clock)
         except (DatasetError, InvalidInput) as error:
@@ -273,7 +273,8 @@ class LocalConnector:
             session.spent_s = -math.inf
             if session.next() is None:
                 raise StoreError(
-                    f"{self._run.path}: the journal for {session.sample.id} does not fit; use another folder"
+                    f"{self._run.path}: the journal of {session.sample.id} does not fit this session; "
+                    "use another folder"
                 )
             if not entry["is_taken"]:
                 session.spent_s = math.inf

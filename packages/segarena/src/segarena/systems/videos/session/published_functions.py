@@ -132,7 +132,7 @@ class InteractiveScribblesRobot:
         nb_objects: int | None = None,
         frame: int | None = None,
     ) -> dict[str, Any]:
-        """Draw scribbles on the errors in `frame`, by default the first frame with the lowest mean J; may be empty.
+        """Draw scribbles on the errors in `frame`, by default the first frame with the lowest mean J.
 
         Raises:
             InvalidInput: the masks do not fit together or are not labels, the target has no

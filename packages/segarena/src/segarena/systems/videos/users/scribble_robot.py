@@ -105,7 +105,7 @@ class ScribbleRobot:
         return max(1, len(_first_scribbles(sample)))
 
     def next(self, turn: Turn) -> Sequence[Scribble] | None:
-        """Return the lines of this round, or None if there are none.
+        """Return the lines of this round; None if there are none, or () if the robot may be silent.
 
         The robot's lines are all in one frame; people's lines may be in several. An image is
         treated as a video of one frame, whose lines have no frame coordinate.

@@ -154,7 +154,7 @@ class TargetRules:
             yield _Candidate(name, label, window, mask)
 
     def _instance_label(self, group: LabelGroup, number: int) -> str:
-        """Return an instance's class: its file's, its name in the file, its class in the options, or the only class."""
+        """Return an instance's class: from its file, from the options, or the only class; "" if unknown."""
         own_name = group.name or group.names.get(number)
         if own_name:
             return own_name

@@ -188,7 +188,7 @@ def _wrong_length(
 
 
 def _inflate(path: Path, count: int) -> NDArray[np.uint8]:
-    """Return exactly `count` decompressed bytes; stop early if the file contains more."""
+    """Return the decompressed bytes; raise `InvalidImage` unless there are exactly `count`."""
     decoded = np.empty(count, dtype=np.uint8)
     filled = 0
     with path.open("rb") as file:

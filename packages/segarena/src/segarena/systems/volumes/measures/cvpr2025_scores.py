@@ -1,4 +1,4 @@
-"""Case scores of the CVPR 2025 challenge on interactive 3D segmentation, computed from its classes.
+"""Case scores of the CVPR 2025 challenge on interactive 3D segmentation, computed from the classes of each case.
 
 All classes of a case perform the steps in parallel: step 0 is a box, and five clicks follow. A step
 that was not performed (a case without a box) and a class without a prediction score Dice 0 and NSD

@@ -54,7 +54,7 @@ class Averages:
 def add_class_column(
     records: pl.DataFrame, attributes: Sequence[str] = ("modality", "kind")
 ) -> pl.DataFrame:
-    """Add a column "class" and one column for each of `attributes` of the target, "" if it has no such attribute.
+    """Add a column "class" and a column for each of `attributes`; "" if the target lacks the attribute.
 
     The class is the target's attribute "class", or otherwise its label. Samples that could not be
     loaded, which have no target, are omitted.

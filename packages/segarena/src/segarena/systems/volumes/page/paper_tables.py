@@ -296,7 +296,7 @@ def classes_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet:
 
 
 def median_seconds_sheet(runs: Sequence[Run]) -> Sheet:
-    """Return the median seconds of the first round, later rounds, and encoder passes."""
+    """Return the median seconds of the first round, later rounds, encoder passes, and all rounds of a target."""
 
     def cells(user: str, segmenter: str) -> Iterator[Cell]:
         of_segmenter = pl.concat([run.timings for run in runs if run.segmenter == segmenter])

@@ -271,7 +271,7 @@ def find_view_window(
 
 
 def find_middle_slice(truth: Mask, axis: int) -> int:
-    """Return the median position of the target's voxels along an axis, whose slice contains target voxels."""
+    """Return the slice at the median of the target's voxels along an axis; it contains target voxels."""
     other_axes = tuple(other for other in range(3) if other != axis)
     counts = np.count_nonzero(truth, axis=other_axes)
     total = int(counts.sum())

@@ -88,7 +88,7 @@ def convert_union(
     wanted: SegmentSelector | None = None,
     same_shape_or: str | None = None,
 ) -> ConvertedCase | SkippedCase:
-    """Return a CT with the instances that `label` derives from the union of its segments.
+    """Return a CT with the instances that `label` derives from the union of the SEG's segments.
 
     `wanted` selects segments by name; None selects all. If `same_shape_or` is given, it is the name
     of the case, which is skipped if the SEG's own shape differs from the CT's.

@@ -150,8 +150,9 @@ def _read_slice(path: Path) -> _Slice:
     with report_damage(path):
         is_single_frame = all(int(header.get(tag) or 1) == 1 for tag in _SINGLE_FRAME_TAGS)
         if missing or not is_single_frame:
+            problem = f"no {', '.join(missing)}" if missing else "several frames"
             raise SampleInvalid(
-                f"{path.name}: expected one CT slice with its position, but it lacks {missing or 'a single frame'}"
+                f"{path.name}: expected one CT slice with its position, got {problem}"
             )
         _check_pixel_data(header)
         return _Slice(

@@ -26,7 +26,7 @@ def download_files(
     workers: int = 0,
     on_progress: OnProgress = ignore_progress,
 ) -> int:
-    """Download the files of a source, and return how many; files with their final name are complete and skipped.
+    """Download the files of a source and return their number; files with their final names are skipped.
 
     If `workers` is 0, `on_progress` is also called within files; `counts["MB"]` is the amount
     received.

@@ -34,7 +34,7 @@ def click_wrong_pixels(
     *,
     one_fraction: bool = False,
 ) -> tuple[Click, ...]:
-    """Return one random click with the right sign on each of `slices` with wrong pixels ("1PPS Refine" in the paper).
+    """Return one random click of the right sign on each slice with errors ("1PPS Refine" in the paper).
 
     By default, each slice with errors uses its own random number. With `one_fraction`, a single
     random fraction is used for all slices, and each click is the wrong pixel at that fraction of
@@ -194,7 +194,7 @@ def _largest_piece(mask: Mask) -> Mask:
 
 
 def prompted_slices(dialogue: Dialogue) -> Sequence[int]:
-    """Return the slices with prompts from the first round, including spread ones, in ascending order."""
+    """Return the slices with prompts of the first round, including those filled by a lift, ascending."""
     planes: set[int] = set()
     for prompt in dialogue.rounds[0] if dialogue.rounds else ():
         if isinstance(prompt, Click):

@@ -79,7 +79,7 @@ def points_per_slice_of_both_signs(
 
 
 def centre_per_slice(target: SlicedTarget) -> tuple[Click, ...]:
-    """Return the mean pixel of the largest component of every foreground slice, snapped to it.
+    """Return the mean pixel of the largest component in every foreground slice, snapped to the component.
 
     This is "1 Center P" in the paper.
     """

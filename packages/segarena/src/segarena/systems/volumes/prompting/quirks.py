@@ -34,6 +34,6 @@ def resolve_quirks(protocol: Protocol, quirks: Iterable[str]) -> frozenset[str]:
     unknown = named - QUIRKS.keys()
     if unknown:
         raise InvalidInput(
-            f"quirks: {', '.join(sorted(unknown))} unknown; expected some of {', '.join(QUIRKS)}"
+            f"quirks: {', '.join(sorted(unknown))} unknown; expected any of {', '.join(QUIRKS)}"
         )
     return frozenset(QUIRKS) if protocol == "published" else named

@@ -73,7 +73,7 @@ def register(
     invitation: str = "",
     is_open: bool = True,
 ) -> Person:
-    """Create an account; an invitation confirms it, otherwise it waits for an organiser.
+    """Create an account; without an invitation, it waits for an organiser to confirm it.
 
     Args:
         session: a session for writing.
@@ -113,7 +113,7 @@ def create_account(
     contact: str = "",
     invited: AccessKey | None = None,
 ) -> Person:
-    """Create an account; an invitation confirms it and becomes invalid, otherwise the account waits.
+    """Create an account, and use up the invitation that confirms it; without one, the account waits.
 
     Raises:
         InvalidInput: the name is taken, or resembles an existing one.

@@ -294,7 +294,7 @@ class Evaluator:
         run: RunFolder,
         others: Sequence[Sequence[bytes]],
     ) -> list[DialogueExcess]:
-        """Compare a run's masks of a sample at points of other runs' prompts with those at matched points.
+        """Compare how often a run's masks are right at points of other runs' prompts and at matched points.
 
         Args:
             phase: phase whose pool contains the sample.

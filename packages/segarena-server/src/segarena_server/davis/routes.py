@@ -223,7 +223,7 @@ async def finish_session(
     slug: str,
     phase: str,
 ) -> Response:
-    """End the run of the session and return the summary, as far as the phase shows it."""
+    """End the run of the session and return the summary, without scores that the phase hides."""
     run_id = await run_in_threadpool(_end, request, slug, phase)
     site_of(request).hurry()
     summary = await run_in_threadpool(_summary, request, slug, phase)

@@ -119,7 +119,7 @@ def _looks_like_file(text: str) -> bool:
 
 
 def _is_below(text: str, roots: Sequence[Path]) -> bool:
-    """Return whether a text is a single path that, after resolving links, lies in one of the folders."""
+    """Return whether a text is a single path that, after resolving links, is in one of the folders."""
     # ".." is checked separately: links may make the resolved path differ from what a plug-in opens.
     if not _PATH.fullmatch(text) or ".." in Path(text).parts:
         return False

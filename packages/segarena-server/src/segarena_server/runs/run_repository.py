@@ -313,7 +313,7 @@ def find_run_sample(
     run_id: str,
     key: str,
 ) -> RunSample:
-    """Return the sample of a run with a given key.
+    """Return a run's sample by its key.
 
     Raises:
         Refusal: no sample has this key, or the participant does not receive the samples of the run.

@@ -195,7 +195,7 @@ def refuse_submission(
     submission: Submission,
     faults: Sequence[str],
 ) -> None:
-    """Refuse a submission because of its errors; free of charge. Delete its content unless another one has it."""
+    """Refuse a submission because of its errors, without charging the quota; delete its content if unused."""
     submission.state = "refused"
     submission.told = json.dumps(list(faults))
     submission.done_at = site.now()

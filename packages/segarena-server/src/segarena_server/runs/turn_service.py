@@ -1,4 +1,4 @@
-"""Handling of turns: each is stored, evaluated by a worker, and answered as soon as its reply may leave.
+"""Handling of turns: each is stored, evaluated by a worker, and answered as soon as its reply may be sent.
 
 A turn is on disk before it is acknowledged. A delayed reply occupies neither a worker nor a thread.
 """

@@ -36,7 +36,7 @@ _HEAD = struct.Struct(">8sL4sLL")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedMasks:
-    """Requirements on the masks of one sample.
+    """Requirements for the masks of one sample.
 
     Attributes:
         key: key of the sample.
@@ -51,7 +51,7 @@ class ExpectedMasks:
     objects: tuple[int, ...]
 
     def names(self, dialogue: int) -> list[str]:
-        """Return the file names of one mask."""
+        """Return the file names of the mask of a dialogue; a video has one file per frame."""
         stem = f"{self.key}/{dialogue}"
         if self.kind == "video":
             return [f"{stem}/{frame:05d}.png" for frame in range(self.shape[0])]

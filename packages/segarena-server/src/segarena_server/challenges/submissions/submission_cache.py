@@ -1,4 +1,4 @@
-"""The submission that a worker process unpacked last, and the program that it started from it."""
+"""The last submission that a worker process unpacked, and the program started from it."""
 
 from __future__ import annotations
 

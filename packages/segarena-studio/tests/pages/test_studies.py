@@ -156,7 +156,7 @@ def test_a_second_round_is_asked_for_on_the_page(served, leader):
     place, key = f"/studio/studies/{made.slug}", key_of(leader)
     refused = leader.post(f"{place}/corrections", data={"key": key, "segmenter": "graph"})
     assert refused.status_code == 422
-    assert "no click of the first round that counts" in refused.text
+    assert "no counted click in the first round" in refused.text
     assert 'value="graph"' in refused.text
     for text, why in (
         ("worker('x')", "starts programs"),

@@ -1,4 +1,4 @@
-"""Photographs in an export: upright pixels, under names whose extension is that of the content.
+"""Photographs in an export: upright pixels, under names with the extension that fits the content.
 
 A studio stores a JPEG unchanged, even one that its EXIF tag rotates, because browsers follow the
 tag. It stores every file that browsers would show differently (CMYK, TIFF, ...) as PNG, under the

@@ -1,4 +1,4 @@
-"""Invitations to a project: the form of its leads, and the page on which people accept."""
+"""Invitations to a project: the form for its leads, and the page on which people accept."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ def add_link(
     data: Data = DATA,
     db: Db = None,
 ) -> None:
-    """Create a link by which people participate without an account.
+    """Create a link with which people can participate without an account.
 
     The link begins with the address at which the server was last started.
     """

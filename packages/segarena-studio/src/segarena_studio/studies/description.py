@@ -129,12 +129,12 @@ class PhaseSeconds(NamedTuple):
 
     @property
     def until_allowed(self) -> float:
-        """When a prompt is allowed."""
+        """Seconds from the start of a trial until a prompt is allowed."""
         return self.free + self.shown + self.blocked
 
 
 def list_faults(study: Study) -> Iterator[str]:
-    """Yield the errors of a study, a line each: "field: reason"."""
+    """Yield the errors of a study, one line each: "field: reason"."""
     for field in ("kinds", "modes", "devices", "corrections"):
         values = getattr(study, field)
         if len(set(values)) < len(values):

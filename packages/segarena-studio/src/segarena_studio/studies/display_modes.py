@@ -102,7 +102,7 @@ def rotate_180(shown: NDArray[_Pixels], is_turned: bool) -> NDArray[_Pixels]:
 
 
 def shrink(picture: NDArray[np.uint8], longest_px: int) -> NDArray[np.uint8]:
-    """Shrink a picture to a limit of its longer side."""
+    """Shrink a picture so that its longer side has at most `longest_px` pixels."""
     height, width = picture.shape[:2]
     scale = longest_px / max(height, width)
     if scale >= 1:

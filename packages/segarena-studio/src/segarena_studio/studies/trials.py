@@ -187,7 +187,7 @@ def trial_item(session: Session, trial: StudyTrial) -> StudyItem:
 
 
 def item_mask(item: StudyItem) -> Mask:
-    """Return the mask to point at."""
+    """Return the mask that participants point at."""
     return decode_rle(item.mask, (item.height, item.width))
 
 

@@ -44,7 +44,7 @@ export class Drafts {
   }
 
   /**
-   * Delete the draft that a tab stored of a picture.
+   * Delete a tab's draft of a picture.
    * @param {number} person
    * @param {string} task
    * @param {string} tab

@@ -6,7 +6,7 @@
 //   "repeated"  the vertex is there already           "crosses"       the outline would intersect itself
 //   "taken"     the outline already has that line     "few", "small"  too little to close
 //   "nothing"   there is nothing to change            "locked"        the region is locked
-//   "outlines"  the points lie on different outlines  "across"        the outline meets the region's
+//   "outlines"  the points lie on different outlines  "across"        it meets an outline of the region
 //   "covered"   a region in front covers the hole
 
 import { shareOnEdge } from "./vertex-editing.js";

@@ -41,7 +41,7 @@ def invite(
     role: str,
     label: str = "",
 ) -> str:
-    """Create an invitation to an account with this role and return its text, which is valid for one use.
+    """Create an invitation to register with this role and return its text, which is valid for one use.
 
     Raises:
         InvalidInput: the role does not exist.

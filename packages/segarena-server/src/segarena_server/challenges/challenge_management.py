@@ -148,7 +148,7 @@ def with_absolute_paths(
 
 
 def _with_absolute_path(dataset: str) -> str:
-    """Return a dataset with its path made absolute, if it has a relative one that exists."""
+    """Return a dataset specification in which a relative path that exists is made absolute."""
     try:
         spec = PluginSpec.parse(dataset)
     except PluginError:

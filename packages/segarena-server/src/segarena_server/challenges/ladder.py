@@ -46,7 +46,7 @@ With ten, no attack of `tests/stress/score_oracle.py` gains more than .01 mean I
 
 
 def decide_step(session: Session, run: Run) -> None:
-    """Decide whether a run that just ended is a step; call it once per run, in the order in which they end.
+    """Decide whether a run that just ended is a step; call it once per run, in the order in which runs end.
 
     A ranked run of a phase with a ladder is compared with its team's last ranked step. A repeat in
     a test, with or without a ladder, is compared with the last run of the team's circle whose

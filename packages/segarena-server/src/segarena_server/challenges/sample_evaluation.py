@@ -136,7 +136,7 @@ class _Dialogue:
         return not any(isinstance(prompt, Support) for prompt in remaining[0])
 
     def give_up(self, message: str) -> None:
-        """End the dialogue without an answer. The reply is the same if the rules had already ended it."""
+        """End the dialogue without an answer. The reply does not show whether the rules had already ended it."""
         self.state = DialogueState.GIVEN_UP
         if not self.session.is_over:
             self.session.fail(message)

@@ -63,7 +63,7 @@ class Team(OrmModel):
 
 
 class Person(OrmModel):
-    """An account; without a given team it gets one with its own name."""
+    """An account; unless a team is given, it gets a team with the account's name."""
 
     __tablename__ = "people"
     __table_args__ = (

@@ -125,6 +125,6 @@ def _span_text(seconds: float) -> str:
 
 
 def end_sentence(message: object) -> str:
-    """Return a message, such as an exception's, with a full stop if it has no final mark."""
+    """Return a message, such as an exception's, as a sentence that ends with a punctuation mark."""
     text = str(message).strip()
     return text if text.endswith((".", "!", "?")) or not text else f"{text}."

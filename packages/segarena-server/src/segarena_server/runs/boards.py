@@ -76,7 +76,7 @@ class PhaseBoard:
 
 
 class BoardCache:
-    """The boards of a site. Each is computed again only when its runs change, on any server.
+    """The boards of a site. Each is computed again only when its runs change, whichever server changes them.
 
     A new run changes the ranks of all others, so that the board is computed again, but only the new run is read from
     the database.

@@ -1,4 +1,4 @@
-"""Evaluation of turns: requests for the worker process from the database, and results back into it."""
+"""Evaluation of turns: requests from the database to the worker process, and results back to the database."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of large scenes: only what has changed is checked again, and each drawing only once."""
+"""Cached checks of large scenes: only changed parts are checked again, and each drawing only once."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def list_photographs(
     tasks: Sequence[ExportedTask],
     photographs: ContentStore,
 ) -> list[ExportedPhotograph]:
-    """Return the photographs of tasks, one per picture, in order of their first task; reads headers only."""
+    """Return the photographs of tasks, one per picture, in order of their first task; read only the files' headers."""
     by_picture = {task.picture: task for task in tasks}
     # Unchanged names come first: a corrected name must not collide with any of them, not even on a
     # file system that ignores case.

@@ -1,4 +1,4 @@
-"""Attributes in addition to names, which annotators of a project fill in for each region.
+"""Attributes of regions, in addition to names, that a project asks annotators to fill in.
 
 A lead writes one attribute per line: its name, a colon, and its kind.
 

@@ -42,7 +42,7 @@ def invite_list(
     project_id: int,
     form: LargeForm,
 ) -> Response:
-    """Add accounts by name, and create invitation links for e-mail addresses, which are shown once."""
+    """Add accounts by name, and create invitation links for e-mail addresses; show the links once."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.writing() as session:

@@ -59,7 +59,7 @@ def take_folder(
     project_id: int,
     form: Form,
 ) -> Response:
-    """Add the pictures in a folder on the server, which must be below a folder in the settings."""
+    """Add the pictures in a server folder, which must be below a folder in the settings."""
     _check_lead(request, project_id)
     site = site_of(request)
     named = Path(form.get("folder", "").strip())

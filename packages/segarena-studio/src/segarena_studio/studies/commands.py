@@ -43,7 +43,7 @@ def new_study(
     data: Data = DATA,
     db: Db = None,
 ) -> None:
-    """Create a study from its dataset and prepare what participants will see.
+    """Create a study from its dataset and prepare the pictures that participants will see.
 
     segarena people study new study.toml --data challenges
     """

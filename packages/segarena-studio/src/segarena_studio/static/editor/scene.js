@@ -222,7 +222,7 @@ export class Scene {
   }
 
   /**
-   * Give a region another id; not a step of the history, which must be renamed too.
+   * Give a region another id; the history does not record this, so it must be renamed there too.
    * @param {string} from
    * @param {string} to an unused id
    */

@@ -71,7 +71,7 @@ def show_next_run(
     slug: str,
     phase: str,
 ) -> Response:
-    """Return whether the next run of the visitor's team would be ranked, and if not, why."""
+    """Return whether the visitor's team may start a run, and why that run would be unranked, if it would."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.reading() as session:
@@ -85,7 +85,7 @@ def show_next_run(
 @router.get("/runs/{run_id}")
 @require_role("participant")
 def get_run(request: Request, run_id: str) -> Response:
-    """Return the progress of a run."""
+    """Return the description and the progress of a run."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.reading() as session:

@@ -52,7 +52,7 @@ def invite(
 
 
 def invite_first(session: Session, now: float) -> str:
-    """Create the invitation of the first administrator and revoke the earlier ones."""
+    """Create the invitation of the first administrator, and revoke earlier invitations of administrators."""
     # Each first start prints a link; only the newest one may create an administrator.
     for key in session.scalars(
         select(AccessKey).where(

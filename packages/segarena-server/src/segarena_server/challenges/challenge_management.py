@@ -167,7 +167,7 @@ def prepare_change(
     slug: str,
     described: ChallengeDescription,
 ) -> tuple[ChallengeDescription, Set[str]]:
-    """Check a change of a challenge.
+    """Check a change of a challenge; return the new description and the pools to store.
 
     Returns:
         The new description with its seeds, and the pools whose samples must be stored.

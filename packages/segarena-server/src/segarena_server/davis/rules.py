@@ -52,7 +52,7 @@ def find_davis_phase(
     slug: str,
     name: str,
 ) -> DavisPhase:
-    """Return a phase of a challenge, with its rules in the terms of the published package.
+    """Return a phase that accepts the published package, with its challenge and rules.
 
     Raises:
         Refusal: the phase does not exist, or does not accept the published package.

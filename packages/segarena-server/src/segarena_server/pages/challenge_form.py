@@ -227,7 +227,7 @@ def may_see_draft(
     visitor: Visitor,
     wanted: ChallengeJobRequest,
 ) -> bool:
-    """Return whether the visitor may see a draft: they described the new challenge, or manage the changed one."""
+    """Return whether the visitor may see a draft: as an admin, its author, or an organiser of its challenge."""
     if wanted.changes:
         changed = session.scalar(select(Challenge.id).where(Challenge.slug == wanted.changes))
         return changed is not None and visitor.organises(changed)

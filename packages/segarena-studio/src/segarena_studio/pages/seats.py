@@ -210,7 +210,7 @@ def voxels(
     run: str,
     seat: str,
 ) -> Response:
-    """Return the voxels of a volume, 16 bits each."""
+    """Return the 16-bit voxels of a volume."""
     found, info = _own(request, run, seat)
     file = found.seats.sample_folder(info.place) / "voxels.gz"
     if not file.is_file():

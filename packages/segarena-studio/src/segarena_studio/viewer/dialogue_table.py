@@ -239,7 +239,7 @@ def _own(
     number: int,
     runs: int,
 ) -> str:
-    """Return the name of a run's column: numbered where there are several runs."""
+    """Return the name of a run's column; if there are several runs, the name has a number."""
     if runs == 1:
         return name
     return f"{name}.{number + 1}"

@@ -124,7 +124,7 @@ export function closeOpen(steps, { size }) {
 
 /**
  * Close the outline and add it to a region: as a hole if it lies inside, as a further part if it lies
- * outside. Rejections beside those of `closeOpen`: "locked", "across", "covered".
+ * outside. Rejections in addition to those of `closeOpen`: "locked", "across", "covered".
  * @param {Steps} steps
  * @param {string} id
  */

@@ -69,7 +69,7 @@ def _check_spec(
         # `FILE.py:NAME` is the notation for plug-ins from files, which would run code.
         if ".py" in text and ":" in text:
             raise InvalidInput(
-                f"expected names of installed plug-ins, got {text[:60]!r}; pages may not name files of code"
+                f"expected names of installed plug-ins, got {text[:60]!r}; pages may not name source files"
             )
         # An option may itself be a plug-in, such as the dataset inside another dataset.
         inner = _as_plugin(text)

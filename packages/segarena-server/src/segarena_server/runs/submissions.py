@@ -88,7 +88,7 @@ def check_may_send(
     )
     if (session.scalar(waiting) or 0) >= _MAX_WAITING:
         raise http_errors.quota(
-            f"{_MAX_WAITING} of your submissions await inspection; try again after one is inspected",
+            f"{_MAX_WAITING} of your submissions await inspection; try again when one has been inspected",
             _RETRY_S,
         )
     if kind == "masks":

@@ -230,7 +230,7 @@ def assign_task(
     if not is_assignable(session, task):
         raise http_errors.conflict(
             f"this task is {task.state} and belongs to its annotator; it can be reassigned once they have left"
-            " the project and it is not finished"
+            " the project, unless it is finished"
         )
     if person_id is not None:
         if session.get(Member, (task.project_id, person_id), with_for_update=True) is None:

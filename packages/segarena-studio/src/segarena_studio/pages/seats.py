@@ -233,7 +233,7 @@ def _give(
         raise http_errors.conflict(f"expected the next round, got round {number}; reload the page")
     # A person corrects the previous prediction; without it there is nothing to correct.
     if number > 1 and run.seats.answered(info.seat, number - 1) is None:
-        raise http_errors.conflict("the previous round is not answered yet; wait for it")
+        raise http_errors.conflict("the previous round is not answered yet; wait for its answer")
     try:
         most = run.seats.info().most_prompts
         elapsed = elapsed_s(run.seats, info.seat, number)

@@ -160,13 +160,15 @@ def _picture(
         decoded_size = read_stored_size(path, error=InvalidMask)
         if decoded_size != (height, width):
             raise InvalidInput(
-                f"{name}: expected one header of a PNG, got several of different sizes"
+                f"{name}: expected one header in the PNG, got several with different sizes"
             )
         values = read_mask_values(path)
     except InvalidMask as error:
         raise InvalidInput(str(error).replace(str(path), name)) from error
     if values.shape != tuple(size):
-        raise InvalidInput(f"{name}: is rotated by its EXIF tag; save it without the tag")
+        raise InvalidInput(
+            f"{name}: expected a PNG without rotation, got one with an EXIF tag that rotates it; remove the tag"
+        )
     return values
 
 

@@ -176,7 +176,7 @@ def _use_code(
     text: str,
     now: float,
 ) -> bool:
-    """Return whether a code is right for a time step after the last used one, and mark its step as used."""
+    """Return whether a code belongs to a time step after the last used step; mark its step as used."""
     totp = TOTP(_secret(server_secret, factor), interval=_STEP_S)
     code = _plain(text)
     for offset in _STEPS:

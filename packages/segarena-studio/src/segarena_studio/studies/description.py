@@ -105,7 +105,7 @@ class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return tuple(Arm(kind, mode) for kind in self.kinds for mode in self.modes)
 
     def seconds_of(self, mode: Mode) -> PhaseSeconds:
-        """Return how long the picture, the target and the picture again are visible."""
+        """Return the durations of the three phases: the picture, the target, and the picture again."""
         return PhaseSeconds(
             self.free_s,
             self.text_s if mode == "text" else self.shown_s,

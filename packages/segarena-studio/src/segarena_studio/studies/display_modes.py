@@ -118,7 +118,7 @@ def encode_jpeg(picture: NDArray[np.uint8]) -> bytes:
     options = [cv2.IMWRITE_JPEG_QUALITY, _QUALITY]
     is_made, data = cv2.imencode(".jpg", picture[:, :, ::-1], options)
     if not is_made:
-        raise StoreError(f"a picture of {picture.shape} cannot be written as JPEG")
+        raise StoreError(f"a picture of shape {picture.shape} cannot be written as JPEG")
     return data.tobytes()
 
 

@@ -249,7 +249,7 @@ def test_a_rejected_link_is_told_in_its_form_and_keeps_what_was_typed(served, le
     key, place = key_of(leader), f"/studio/studies/{made.slug}"
     for most, told in (
         ("0", "People per link: expected 1 to"),
-        ("many", "Most: expected a number"),
+        ("many", "People per link: expected a whole number"),
     ):
         form = {"key": key, "most": most, "label": "first week"}
         answer = leader.post(f"{place}/links", data=form)

@@ -67,7 +67,7 @@ def test_code_that_a_run_names_is_run_only_if_trusted(make_run, make_ramps, tmp_
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("empty", "expected a run, or pictures"),
+        ("empty", "expected a run, a dataset or pictures"),
         ("./nowhere", "does not exist"),
         ("no-such-set", "neither a folder nor a usable dataset: "),
     ],

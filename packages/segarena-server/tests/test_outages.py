@@ -69,7 +69,7 @@ def earlier(stored, seconds):
 
 
 def set_alive(site, seconds_ago):
-    """Let the last sign of life be older."""
+    """Let the last heartbeat be older."""
     with site.database.writing() as session:
         row = session.get_one(SharedValue, "alive")
         row.value = earlier(row.value, seconds_ago)

@@ -145,7 +145,7 @@ def test_clocks_that_are_wrong_are_told(data, monkeypatch, opened):
 
 def test_what_others_could_read_is_told(data):
     (data / "secret").chmod(0o644)
-    assert "is readable for other users" in faults_of(data, Settings())[0]
+    assert "is readable by other users" in faults_of(data, Settings())[0]
     assert stat.S_IMODE((data / "secret").stat().st_mode) == 0o644
 
 

@@ -59,7 +59,7 @@ class Outage:
     """A period in which no server was running.
 
     Attributes:
-        began: last sign of life of a server.
+        began: last heartbeat of a server.
         ended: start of the next server.
     """
 

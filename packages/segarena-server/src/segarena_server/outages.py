@@ -1,7 +1,7 @@
-"""Periods without a running server, whose seconds no participant is charged for.
+"""Periods without a running server, for which no participant is charged.
 
-Every server stores a sign of life in the database every few seconds. A server that starts finds the
-last one of any server. If it is too old, no server was running since then.
+Every server stores a heartbeat in the database every few seconds. A server that starts finds the
+last heartbeat of any server. If it is too old, no server was running since then.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from segarena_server.server_log import LOG
 from segarena_server.site import Site
 
 _INTERVAL_S = 2.0
-"""Seconds between two signs of life."""
+"""Seconds between two heartbeats."""
 _SHORTEST_S = 2 * _INTERVAL_S
-"""A shorter gap may be a late sign of life of another server."""
+"""A shorter gap may be due to a late heartbeat of another server."""
 _MOST_OUTAGES = 100
 """Number of stored outages; older ones are forgotten."""
 _STOP_S = 20.0
@@ -34,7 +34,7 @@ _OUTAGES = "outages"
 
 
 class OutageRecorder:
-    """Thread that stores signs of life; its start also records the outage that it ends.
+    """Thread that stores heartbeats; its start also records the outage that it ends.
 
     Args:
         site: the site, which gets the outages so far.
@@ -57,7 +57,7 @@ class OutageRecorder:
         self._thread.start()
 
     def stop(self) -> None:
-        """Store a last sign of life and stop the thread."""
+        """Store a last heartbeat and stop the thread."""
         self._is_over.set()
         if self._thread.is_alive():
             self._thread.join(_STOP_S)
@@ -85,14 +85,14 @@ class OutageRecorder:
                     value = json.dumps(Moment.now().plain())
                     session.merge(SharedValue(name=_ALIVE, value=value))
             except DatabaseAway:
-                # Requests report this; the next sign of life tries again.
+                # Requests report this; the next heartbeat tries again.
                 continue
             except Exception as error:
                 # Log any error and continue, because without this thread the next start would
                 # record an outage from now on.
                 LOG.log(
                     logging.ERROR,
-                    "sign of life: %s",
+                    "heartbeat: %s",
                     error,
                     exc_info=not isinstance(error, SegarenaError),
                 )

@@ -108,11 +108,11 @@ def remarks_of(data: Path, settings: Settings) -> Iterator[str]:
     if settings.is_secure and not settings.behind_proxy:
         yield "behind_proxy is not set: if a proxy handles TLS, all clients appear to have its address"
     if not settings.workers:
-        yield "workers = 0: this server evaluates nothing; another server with the same database must do so"
+        yield "workers = 0: this server evaluates nothing; another server with the same database must evaluate"
     if settings.port and _is_taken(settings.host, settings.port):
         yield (
-            f"another program listens on {settings.host}:{settings.port}; ignore this if it is this server, "
-            "already running"
+            f"another program listens on {settings.host}:{settings.port}; ignore this if that program is this "
+            "server"
         )
     usage = shutil.disk_usage(_existing_parent(folder.path))
     # Below the minimum, `_check_disk` already reports a fault.
@@ -215,14 +215,14 @@ def _check_folder(folder: DataFolder) -> Iterator[str]:
         folder.remote.check()
     for path in (folder.path, folder.runs, folder.samples.folder, folder.photographs.folder):
         if path.exists() and not os.access(path, os.R_OK | os.W_OK | os.X_OK):
-            yield f"{path} is not readable and writable for this user; change its owner or permissions"
+            yield f"{path} is not readable and writable by this user; change its owner or permissions"
     yield from map(str, (*folder.samples.damaged(), *folder.photographs.damaged()))
 
 
 def _check_permissions(folder: DataFolder) -> Iterator[str]:
     secret = folder.path / "secret"
     if secret.is_file() and secret.stat().st_mode & 0o077:
-        yield f"{secret} is readable for other users: run chmod 600"
+        yield f"{secret} is readable by other users: run chmod 600"
 
 
 def _check_remote_database(settings: Settings) -> Iterator[str]:

@@ -242,7 +242,7 @@ class SiteServer:
 
 
 def run_evaluator(site: Site, on_start: Callable[[], Any] = lambda: None) -> None:
-    """Evaluate for other servers of the same database until a signal, without listening on a port."""
+    """Evaluate for other servers of the same database until a signal arrives; listen on no port."""
     worker_pool = WorkerPool(site, job_kinds())
     with suppress(KeyboardInterrupt), stoppable():
         worker_pool.start()

@@ -55,7 +55,7 @@ def test_every_wrong_field_is_named():
     assert set(filled.faults) == set(wrong)
     assert filled.faults["phases[1].runs_per_day"] == "expected a whole number"
     assert filled.faults["phases[1].decimals"] == "expected a whole number <= 6"
-    assert "clocks change in Europe/Berlin" in filled.faults["frozen"]
+    assert "because clocks change in Europe/Berlin" in filled.faults["frozen"]
 
 
 @pytest.mark.parametrize(

@@ -138,16 +138,18 @@ def _offer_masks(
     folder: Path,
     takes_masks: bool | None,
 ) -> None:
-    """Start the clean tasks of pictures that have masks, if the person wants it."""
+    """Start the clean tasks of pictures that have masks, if the person agrees."""
     count = len(list_pictures_with_masks(site, project_id, folder))
     if takes_masks is False or not count:
         return
     pictures = _count_pictures(count)
     if takes_masks is None:
         if not sys.stdin.isatty():
-            typer.echo(f"masks/ has masks of {pictures}; start the drawings from them with --masks")
+            typer.echo(
+                f"masks/ has masks for {pictures}; start the drawings from them with --masks"
+            )
             return
-        if not typer.confirm(f"masks/ has masks of {pictures}. Start the drawings from them?"):
+        if not typer.confirm(f"masks/ has masks for {pictures}. Start the drawings from them?"):
             return
     started = start_from_masks(site, project_id, folder, _print_progress)
     drawings = "1 drawing starts" if started.tasks == 1 else f"{started.tasks} drawings start"
@@ -170,7 +172,7 @@ def look(
         list[str] | None,
         typer.Argument(
             metavar="DATASET|RUN...",
-            help="Datasets as --dataset takes them, run folders, folders above runs, folders of pictures. "
+            help="Datasets as for --dataset, run folders, folders above runs, folders of pictures. "
             "[default: the demo dataset]",
         ),
     ] = None,
@@ -185,7 +187,7 @@ def look(
         bool,
         typer.Option(
             "--trust",
-            help="Allow plug-ins from files and other packages that run folders name, to load samples.",
+            help="Run plug-in code from files and other packages named in run folders, to load samples.",
         ),
     ] = False,
     port: Annotated[int, typer.Option(help="Port to listen on; 0 selects a free port.")] = 0,

@@ -165,7 +165,7 @@ def test_a_newer_question_of_the_same_asker_takes_the_place_of_an_older_one_and_
         older.result(60)
     for number in range(MOST_WAITING - 1):
         assistant.ask(AnswerRequest(PICTURE, PROMPTS), number)
-    with pytest.raises(Refusal, match="too many requests wait"):
+    with pytest.raises(Refusal, match="too many requests are waiting"):
         assistant.ask(AnswerRequest(PICTURE, PROMPTS), "one more")
     notes.free.release(2)
     assert newer.result(60)[0] == "answer to a"

@@ -220,7 +220,7 @@ def test_a_save_takes_a_bounded_number_of_statements(served, people, task):
     engine = served.site.database.engine
 
     def note(connection, cursor, statement, *_):
-        # Other threads, such as the one that stores signs of life, use the database too.
+        # Other threads, such as the one that stores heartbeats, use the database too.
         if threading.current_thread().name.startswith("AnyIO"):
             counted.append(statement)
 

@@ -126,7 +126,7 @@ def test_a_script_is_told_of_each_file(people, project):
     }
     answer = lea.client.post(f"/studio/projects/{project}/pictures", **body)
     assert (answer.status_code, answer.json()["new"]) == (200, 0)
-    assert "plain name" in answer.json()["refused"][0]
+    assert "plain file name" in answer.json()["refused"][0]
 
 
 def test_annotators_see_their_own_and_reviewers_all(people, project):

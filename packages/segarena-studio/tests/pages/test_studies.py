@@ -156,7 +156,7 @@ def test_a_second_round_is_asked_for_on_the_page(served, leader):
     place, key = f"/studio/studies/{made.slug}", key_of(leader)
     refused = leader.post(f"{place}/corrections", data={"key": key, "segmenter": "graph"})
     assert refused.status_code == 422
-    assert "no click of the first round that counts" in refused.text
+    assert "no counted click in the first round" in refused.text
     assert 'value="graph"' in refused.text
     for text, why in (
         ("worker('x')", "starts programs"),
@@ -249,7 +249,7 @@ def test_a_rejected_link_is_told_in_its_form_and_keeps_what_was_typed(served, le
     key, place = key_of(leader), f"/studio/studies/{made.slug}"
     for most, told in (
         ("0", "People per link: expected 1 to"),
-        ("many", "Most: expected a number"),
+        ("many", "People per link: expected a whole number"),
     ):
         form = {"key": key, "most": most, "label": "first week"}
         answer = leader.post(f"{place}/links", data=form)

@@ -121,7 +121,7 @@ def test_what_is_not_there_is_said_or_unknown(viewer):
         "no target 'none'"
         in viewer.get("0/content", sample="astronaut", target="none").json()["problem"]
     )
-    assert "expected a column" in viewer.get("0/rows", where="none<1").json()["message"]
+    assert "expected one of the columns" in viewer.get("0/rows", where="none<1").json()["message"]
     for path in ("9", "0/plane/3/0", "0/plane/0/1", "1/report"):
         assert viewer.get(path, sample="astronaut").status_code == 404
     for names in ("7", "99.1"):

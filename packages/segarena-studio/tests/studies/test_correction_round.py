@@ -42,7 +42,7 @@ def test_the_best_answer_to_a_click_of_the_first_round_is_corrected(served, tmp_
     )
     (tmp_path / "model.py").write_text(MODEL)
     model = f"around={tmp_path / 'model.py'}:ClickSquareSegmenter"
-    with pytest.raises(InvalidInput, match="no click of the first round that counts"):
+    with pytest.raises(InvalidInput, match="no counted click in the first round"):
         add_corrections(site, "twice", model)
     link = link_of(made)
     # The target is rows 4 to 15, columns 6 to 19. The second click is answered best, the third is off.

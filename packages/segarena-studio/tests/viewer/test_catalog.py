@@ -67,9 +67,9 @@ def test_code_that_a_run_names_is_run_only_if_trusted(make_run, make_ramps, tmp_
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("empty", "expected a run, or pictures"),
+        ("empty", "expected a run, a dataset or pictures"),
         ("./nowhere", "does not exist"),
-        ("no-such-set", "not a folder, and as a dataset: "),
+        ("no-such-set", "neither a folder nor a usable dataset: "),
     ],
 )
 def test_what_is_neither_is_a_sentence(tmp_path, name, reason):

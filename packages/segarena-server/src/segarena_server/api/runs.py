@@ -71,7 +71,7 @@ def show_next_run(
     slug: str,
     phase: str,
 ) -> Response:
-    """Return whether the next run of the visitor's team would be ranked, and if not, why."""
+    """Return whether the visitor's team may start a run, and why that run would be unranked, if it would."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.reading() as session:
@@ -85,7 +85,7 @@ def show_next_run(
 @router.get("/runs/{run_id}")
 @require_role("participant")
 def get_run(request: Request, run_id: str) -> Response:
-    """Return the progress of a run."""
+    """Return the description and the progress of a run."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.reading() as session:
@@ -132,7 +132,7 @@ def finish_run(request: Request, run_id: str) -> Response:
 @router.get("/runs/{run_id}/scores")
 @require_role("participant")
 def get_scores(request: Request, run_id: str) -> Response:
-    """Return the scores and the rank of a finished run, as far as the phase shows them."""
+    """Return the scores and the rank of a finished run; those that the phase hides are null."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.reading() as session:
@@ -187,7 +187,7 @@ def _begin(
 
 
 def _description(session: Session, run: Run) -> dict[str, Any]:
-    """Return the part of a run's description that never changes, for its participant."""
+    """Return the constant part of a run's description, for its participant."""
     challenge = session.get_one(Challenge, run.challenge_id)
     phase = find_phase(challenge, run.phase)
     samples = pool_of(session, challenge, run.pool)

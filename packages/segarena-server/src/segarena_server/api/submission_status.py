@@ -51,7 +51,7 @@ def _queue_position(session: Session, job: Job) -> dict[str, Any]:
 
 
 def _next_judging_job(session: Session, run_id: str) -> Job | None:
-    """Return the job for the first sample of a run that has not been evaluated."""
+    """Return the job for the first unevaluated sample of a run; None if there is none."""
     first_open = select(func.min(RunSample.number)).where(
         RunSample.run_id == run_id, RunSample.state == "open"
     )

@@ -142,7 +142,9 @@ def _about(request: Request) -> _SubmissionHeader:
     except msgspec.ValidationError as error:
         raise http_errors.invalid(f"expected ?kind=...&name=...: {error}") from error
     if about.kind not in SUBMISSION_KINDS:
-        raise http_errors.invalid(f"kind: expected {', '.join(SUBMISSION_KINDS)}, got {about.kind}")
+        raise http_errors.invalid(
+            f"kind: expected one of {', '.join(SUBMISSION_KINDS)}, got {about.kind}"
+        )
     if (about.kind == "masks") != bool(about.run):
         raise http_errors.invalid(
             "run: expected the id of a run for kind=masks, and no run for other kinds"

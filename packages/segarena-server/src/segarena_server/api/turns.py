@@ -34,7 +34,7 @@ async def send_turn(
     """Receive answers and return the next prompts; a repeated request gets the same response."""
     site = site_of(request)
     if site.is_draining():
-        raise http_errors.busy("the server is shutting down; send it again", _RETRY_S)
+        raise http_errors.busy("the server is shutting down; send the turn again", _RETRY_S)
     # Before the body is read, so that nobody can upload to other people's runs.
     await run_in_threadpool(check_run_sample, request, run_id, key)
     body = await read_body(request, int(site.settings.limits.body_mb * 2**20))

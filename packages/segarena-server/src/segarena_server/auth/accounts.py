@@ -41,7 +41,7 @@ def invite(
     role: str,
     label: str = "",
 ) -> str:
-    """Create an invitation to an account with this role and return its text, which is valid for one use.
+    """Create an invitation to register with this role and return its text, which is valid for one use.
 
     Raises:
         InvalidInput: the role does not exist.
@@ -52,7 +52,7 @@ def invite(
 
 
 def invite_first(session: Session, now: float) -> str:
-    """Create the invitation of the first administrator and revoke the earlier ones."""
+    """Create the invitation of the first administrator, and revoke earlier invitations of administrators."""
     # Each first start prints a link; only the newest one may create an administrator.
     for key in session.scalars(
         select(AccessKey).where(
@@ -73,7 +73,7 @@ def register(
     invitation: str = "",
     is_open: bool = True,
 ) -> Person:
-    """Create an account; an invitation confirms it, otherwise it waits for an organiser.
+    """Create an account; without an invitation, it waits for an organiser to confirm it.
 
     Args:
         session: a session for writing.
@@ -113,7 +113,7 @@ def create_account(
     contact: str = "",
     invited: AccessKey | None = None,
 ) -> Person:
-    """Create an account; an invitation confirms it and becomes invalid, otherwise the account waits.
+    """Create an account, and use up the invitation that confirms it; without one, the account waits.
 
     Raises:
         InvalidInput: the name is taken, or resembles an existing one.

@@ -78,7 +78,7 @@ def remove_organiser(
     if person is None or row is None:
         names = ", ".join(one.name for one in organisers_of(session, challenge)) or "none"
         raise InvalidInput(
-            f"expected an organiser of {challenge.slug}, got {name[:40]!r}; it has {names}"
+            f"expected an organiser of {challenge.slug}, got {name[:40]!r}; its organisers: {names}"
         )
     session.delete(row)
     record_event(session, now, "organiser removed", f"{challenge.slug}: account {person.id}", **by)

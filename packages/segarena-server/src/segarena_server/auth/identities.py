@@ -65,7 +65,7 @@ def finish_sign_in(
     now: float,
     state: str,
 ) -> AccessKey | None:
-    """End the sign-in with this state parameter and return its key; None if the text is not a valid one."""
+    """End the sign-in with this state parameter and return its key; None if the parameter is invalid."""
     key = find_key(session, "login", state, now)
     if key is not None:
         # The state is single-use even if the sign-in fails later, so that a captured redirect is

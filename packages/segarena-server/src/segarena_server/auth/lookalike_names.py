@@ -45,7 +45,7 @@ def looks_like_any(name: str, others: Iterable[str]) -> bool:
 
 @lru_cache(maxsize=_MAX_CACHED)
 def skeleton(name: str) -> str:
-    """Return a form that is equal for names that look alike, in any case; not for display."""
+    """Return a form that is equal for names that look alike, ignoring case; not for display."""
     # Before case folding, because a capital I looks like l and a small i does not.
     as_written = _replace(name)
     return _replace(as_written.casefold())

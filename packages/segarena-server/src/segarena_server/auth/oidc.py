@@ -226,7 +226,7 @@ class Provider:
                 for part in response.iter_bytes():
                     body += part
                     if len(body) > _MAX_RESPONSE_BYTES:
-                        raise ProviderFault("its response is too large")
+                        raise ProviderFault("the provider's response is too large")
             read: Any = json.loads(body) if response.status_code == 200 else None
         except (httpx2.HTTPError, ValueError, RecursionError) as error:
             raise ProviderFault(

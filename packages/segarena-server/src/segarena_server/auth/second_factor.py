@@ -94,7 +94,7 @@ def verify_code(
     text: str,
     now: float,
 ) -> bool:
-    """Return whether a code is right, and use it up: a code from the app or a recovery code.
+    """Return whether a code from the app or a recovery code is right, and use it up.
 
     Both kinds work once. A code from the app is also rejected if a later one has been used.
 
@@ -149,7 +149,7 @@ def remove_second_factor(
     person_id: int,
     now: float,
 ) -> bool:
-    """Remove the second factor and the recovery codes of an account; return whether it was switched on."""
+    """Remove the second factor and the recovery codes of an account; return whether the factor was on."""
     was_on = needs_code(session, person_id)
     connection = session.connection()
     connection.execute(delete(RecoveryCode).where(RecoveryCode.person_id == person_id))
@@ -176,7 +176,7 @@ def _use_code(
     text: str,
     now: float,
 ) -> bool:
-    """Return whether a code is right for a step after the last used one, and mark that step as used."""
+    """Return whether a code belongs to a time step after the last used step; mark its step as used."""
     totp = TOTP(_secret(server_secret, factor), interval=_STEP_S)
     code = _plain(text)
     for offset in _STEPS:

@@ -42,7 +42,7 @@ def is_own(
     team_id: int,
     person_id: int | None,
 ) -> bool:
-    """Return whether a run belongs to a person: to their current team, or started by them in an earlier one."""
+    """Return whether a run is a person's own: one of their current team, or one that they started in another."""
     return run.team_id == team_id or run.person_id == person_id
 
 
@@ -54,7 +54,7 @@ def members_of(session: Session, team_id: int) -> list[Person]:
 
 
 def is_personal_team(person: Person, team: Team) -> bool:
-    """Return whether a team is the person's own one, which nobody else can join."""
+    """Return whether a team is the personal team of a person, which nobody else can join."""
     return team.folded == person.folded
 
 

@@ -1,4 +1,4 @@
-"""Changes that a running challenge allows: dates, texts, limits on runs and visibility, but not its rules."""
+"""Changes that a running challenge allows: dates, texts, visibility and limits on runs, but not its rules."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def forbidden_changes(
     after: ChallengeDescription,
     begun: Collection[str],
 ) -> dict[str, str]:
-    """Return the forbidden changes with the reason, by field.
+    """Return the fields whose change is forbidden, each with the reason.
 
     Args:
         before: the current description.

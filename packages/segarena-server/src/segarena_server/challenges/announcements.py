@@ -103,7 +103,7 @@ def withdraw_announcement(
 
 
 def announcements_of(session: Session, challenge: Challenge) -> list[Announcement]:
-    """Return the announcements of a challenge that were not withdrawn, newest first."""
+    """Return a challenge's announcements without the withdrawn ones, newest first."""
     found = select(Announcement).where(
         Announcement.challenge_id == challenge.id, Announcement.withdrawn_at.is_(None)
     )

@@ -148,7 +148,7 @@ def with_absolute_paths(
 
 
 def _with_absolute_path(dataset: str) -> str:
-    """Return a dataset with its path made absolute, if it has a relative one that exists."""
+    """Return a dataset specification in which a relative path that exists is made absolute."""
     try:
         spec = PluginSpec.parse(dataset)
     except PluginError:
@@ -167,7 +167,7 @@ def prepare_change(
     slug: str,
     described: ChallengeDescription,
 ) -> tuple[ChallengeDescription, Set[str]]:
-    """Check a change of a challenge.
+    """Check a change of a challenge; return the new description and the pools to store.
 
     Returns:
         The new description with its seeds, and the pools whose samples must be stored.
@@ -192,7 +192,7 @@ def change_faults(
     slug: str,
     described: ChallengeDescription,
 ) -> dict[str, str]:
-    """Return the forbidden changes of a challenge with the reason, by field.
+    """Return the fields of a challenge whose change is forbidden, each with the reason.
 
     Raises:
         InvalidInput: the challenge does not exist.
@@ -302,7 +302,7 @@ def with_seeds(
 
 
 def existing_challenge(site: Site, slug: str) -> Challenge:
-    """Return the challenge that has a slug.
+    """Return the challenge with a given slug.
 
     Raises:
         InvalidInput: the challenge does not exist; the message lists all challenges.
@@ -345,7 +345,7 @@ def _progress_context(on_sample: OnSample) -> ProgressContext:
 def _check_slug_is_free(session: Session, slug: str) -> None:
     if session.scalar(select(Challenge.id).where(Challenge.slug == slug)):
         raise InvalidInput(
-            f"slug: there is a challenge {slug}; choose another name, or change that one"
+            f"slug: challenge {slug} already exists; choose another name, or change that challenge"
         )
 
 
@@ -356,7 +356,7 @@ def _check_can_be_built(described: ChallengeDescription) -> None:
 
 
 def _pools_to_build(before: ChallengeDescription, after: ChallengeDescription) -> Set[str]:
-    """Return the pools whose samples must be stored; their dialogues depend on the benchmark."""
+    """Return the new pools, or all if the benchmark changes, because the stored dialogues depend on it."""
     if before.benchmark != after.benchmark:
         return set(pools_of(after))
     return set(pools_of(after)) - set(pools_of(before))

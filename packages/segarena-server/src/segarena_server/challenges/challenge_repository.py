@@ -67,7 +67,7 @@ def pool_of(
     challenge: Challenge,
     pool: str,
 ) -> dict[str, PooledSample]:
-    """Return the samples of a pool that have dialogues, by name and in order of their index."""
+    """Return a pool's samples by name, in order of their index; omit samples without dialogues."""
     of_pool = select(PooledSample).where(
         PooledSample.challenge_id == challenge.id, PooledSample.pool == pool
     )

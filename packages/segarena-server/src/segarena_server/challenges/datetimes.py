@@ -41,7 +41,7 @@ def parse_datetime(text: str, zone: str = "UTC") -> datetime:
     later = parsed.replace(tzinfo=time_zone, fold=1).utcoffset() or timedelta()
     if earlier != later:
         raise InvalidInput(
-            f"clocks change in {zone} then: {quoted} occurs twice or not at all; give the time in UTC"
+            f"{quoted} occurs twice or not at all, because clocks change in {zone}; give the time in UTC"
         )
     return parsed.replace(tzinfo=timezone(earlier))
 

@@ -1,4 +1,4 @@
-"""The description of a challenge by its organiser."""
+"""The description of a challenge, written by its organiser."""
 
 from __future__ import annotations
 

@@ -121,7 +121,9 @@ def _format_of(content: bytes) -> tuple[str, str]:
     for signature, found in _SIGNATURES.items():
         if content.startswith(signature):
             return found
-    raise InvalidInput("expected a PNG or JPEG file, got content of another format; convert it")
+    raise InvalidInput(
+        "expected a PNG or JPEG file, got content of another format; convert the file"
+    )
 
 
 def _rewritten(content: bytes, kind: str) -> tuple[bytes, int, int]:

@@ -72,7 +72,7 @@ def organiser_view(
     *,
     decimals: int | None = None,
 ) -> RenderedSample:
-    """Return dialogues about a sample with truth and metrics.
+    """Return dialogues about a sample, with their ground truth and metrics.
 
     Args:
         evaluator: evaluator of the challenge.
@@ -91,7 +91,7 @@ def organiser_view(
 
 
 def participant_view(log: ExchangeLog, numbers: Collection[int]) -> RenderedSample:
-    """Return dialogues about a sample with what their participant knows.
+    """Return dialogues about a sample, with only the data that their participant knows.
 
     Raises:
         InvalidInput: the log is damaged.

@@ -80,7 +80,7 @@ def similarity_of(one: Path, other: Path) -> Similarity:
 
 
 def sketch_of(folder: Path) -> bytes:
-    """Return the sketch of a run: the key hash and the pixel counts in `_BANDS` bands of each chosen mask.
+    """Return the sketch of a run: for each chosen mask, its key hash and the pixel counts of its `_BANDS` bands.
 
     Raises:
         RunMissing, StoreError: the run does not exist, or is damaged.
@@ -135,7 +135,7 @@ class _Mask(NamedTuple):
 
     @property
     def pixels(self) -> int:
-        """The number of all pixels."""
+        """The number of pixels, inside and outside the mask."""
         return int(self.ends[-1])
 
     @property

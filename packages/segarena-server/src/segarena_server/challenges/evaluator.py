@@ -279,7 +279,7 @@ class Evaluator:
         for number, rounds in unpack_history(given, sample.shape).items():
             if not 0 <= number < len(targets):
                 raise StoreError(
-                    f"sample {name}: expected dialogues below {len(targets)}, got prompts of dialogue {number}"
+                    f"sample {name}: expected dialogue numbers below {len(targets)}, got {number}"
                 )
             for round_ in rounds:
                 prompts[targets[number]] += round_
@@ -294,7 +294,7 @@ class Evaluator:
         run: RunFolder,
         others: Sequence[Sequence[bytes]],
     ) -> list[DialogueExcess]:
-        """Compare a run's masks of a sample at points of other runs' prompts with those at matched points.
+        """Compare how often a run's masks are right at points of other runs' prompts and at matched points.
 
         Args:
             phase: phase whose pool contains the sample.
@@ -316,7 +316,7 @@ class Evaluator:
             for number, rounds in unpack_history(given, sample.shape).items():
                 if not 0 <= number < len(target_ids):
                     raise StoreError(
-                        f"sample {name}: expected dialogues below {len(target_ids)}, got prompts of dialogue {number}"
+                        f"sample {name}: expected dialogue numbers below {len(target_ids)}, got {number}"
                     )
                 other_dialogues.setdefault(target_ids[number], []).append(rounds)
         targets = {target.id: target for target in sample.targets}

@@ -130,7 +130,7 @@ def tested_runs(
     challenge: Challenge,
     phase: str,
 ) -> list[TestedRun]:
-    """Return the runs of a phase that were tested for knowledge, in the order of their ends."""
+    """Return the runs of a phase that were tested for knowledge, in the order in which they ended."""
     p_values = corrected_knowledge(session, {(challenge.id, phase)})
     named = (
         select(Run.id, Run.name, Team.name, RunFinding.knowledge_excess)
@@ -148,7 +148,7 @@ def tested_runs(
 
 
 def audit_challenge(session: Session, challenge: Challenge) -> list[AuditedRun]:
-    """Return the finished runs of a challenge by phase, in the order of their ends."""
+    """Return the finished runs of a challenge by phase, in the order in which they ended."""
     return list(_audited_runs(session, Run.challenge_id == challenge.id))
 
 

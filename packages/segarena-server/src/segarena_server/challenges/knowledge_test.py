@@ -76,7 +76,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Excess:
-    """How much more often a dialogue is right at points of others' prompts than at matched points.
+    """How much more often a dialogue is right at points of other runs' prompts than at matched points.
 
     Attributes:
         mean: mean difference of the two shares of correct pixels, from -1 to 1.
@@ -125,7 +125,7 @@ def excess_of_dialogue(
     others: Sequence[Sequence[Sequence[Prompt]]],
     seed: int,
 ) -> DialogueExcess:
-    """Compare the correctness of a dialogue's masks at points of others' prompts with that at matched points.
+    """Compare how often a dialogue's masks are right at points of other runs' prompts and at matched points.
 
     Samples with a third axis are compared within planes of the first axis: slices, or frames of a video.
 
@@ -149,7 +149,7 @@ def excess_of_dialogue(
 
 
 def read_answers(run: RunFolder, sample: str) -> list[tuple[str, list[Answer]]]:
-    """Return target and first stored masks, with the earlier prompts, of each dialogue of a run about a sample.
+    """Return a run's dialogues about a sample: the target, and the first stored masks with the prompts before.
 
     Raises:
         StoreError: the folder is damaged.
@@ -188,7 +188,7 @@ def read_answers(run: RunFolder, sample: str) -> list[tuple[str, list[Answer]]]:
 
 
 def measure_knowledge(by_sample: Mapping[str, Sequence[DialogueExcess]]) -> KnowledgeTest:
-    """Test whether a run is right more often at points of others' prompts than at matched points.
+    """Test whether a run is right more often at points of other runs' prompts than at matched points.
 
     Targets of a sample share an image, so the samples are the units: the test permutes the signs of
     their mean differences. With n samples, p is at least 2 ** (1 - n).

@@ -46,7 +46,7 @@ With ten, no attack of `tests/stress/score_oracle.py` gains more than .01 mean I
 
 
 def decide_step(session: Session, run: Run) -> None:
-    """Decide whether a run that just ended is a step; call it once per run, in the order in which they end.
+    """Decide whether a run that just ended is a step; call it once per run, in the order in which runs end.
 
     A ranked run of a phase with a ladder is compared with its team's last ranked step. A repeat in
     a test, with or without a ladder, is compared with the last run of the team's circle whose
@@ -66,7 +66,7 @@ def decide_step(session: Session, run: Run) -> None:
 
 
 def last_step(session: Session, run: Run) -> Run | None:
-    """Return the latest other step with which a run is compared, or None if there is none.
+    """Return the latest step with which a run is compared, or None if there is none.
 
     A ranked run is compared with the ranked steps of its team. A repeat is compared with all runs
     of the team's circle whose scores were shown, because members of several teams would otherwise
@@ -81,7 +81,7 @@ def last_step(session: Session, run: Run) -> Run | None:
 
 
 def _repeats_before(session: Session, run: Run) -> int:
-    """Return the number of repeats of the team's circle in the same phase that ended before a run."""
+    """Return how many repeats of the team's circle in this phase have ended, without the run itself."""
     repeats = _others_over(run).where(Run.unranked != "", Run.team_id.in_(_circle(run)))
     return session.scalar(repeats.with_only_columns(func.count())) or 0
 
@@ -102,7 +102,7 @@ def _circle(run: Run) -> Select[int]:
 
 
 def is_step(run: Extract, best: Extract | None) -> bool:
-    """Return whether a run is a step: the first run with a value is one, and so is each that beats the last step.
+    """Return whether a run is a step: the first run with a value, or a run that beats the last step.
 
     The comparison uses the statistic that the benchmark ranks by, averaged over its users. Targets
     that both runs contain are compared in pairs. If these belong to fewer than `MIN_SHARED_SAMPLES`

@@ -67,7 +67,7 @@ def measure_leak(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeakSummary:
-    """Leaks over targets; None where there are no targets.
+    """Summary of the leaks of several targets; values are None without targets.
 
     Attributes:
         targets: number of targets.

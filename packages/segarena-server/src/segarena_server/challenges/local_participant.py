@@ -172,7 +172,7 @@ class LocalSession:
         self.is_over = True
 
     def spend(self, seconds: float) -> None:
-        """Do nothing: the clock of the exchange decides."""
+        """Do nothing, because the exchange measures the time itself."""
 
     def rows(self) -> Rows:
         """Send all queued answers; return no rows, because the evaluator has them."""

@@ -209,7 +209,7 @@ def resized(
     extent: Extent,
     share: float,
 ) -> Labels:
-    """Grow the objects in labels by a share of their area, or shrink them if it is negative.
+    """Grow the objects in labels by a share of their area, or shrink them if the share is negative.
 
     Objects grow into the nearest background, and lose their outermost pixels.
     """

@@ -101,7 +101,7 @@ def challenge_info(challenge: ChallengeDescription) -> ChallengeInfo:
 
 
 def public_user_name(user: PluginSpec) -> str:
-    """Return the name of a user for participants: the one that the benchmark assigns, else the text without files."""
+    """Return a user's name for participants: its name in the benchmark, else its text without file names."""
     return user.own_name or _public_text(user)
 
 

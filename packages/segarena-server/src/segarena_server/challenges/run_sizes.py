@@ -143,7 +143,7 @@ def warnings_about_ranks(described: ChallengeDescription) -> list[str]:
 
 
 def _phases_that_reveal_prompts(described: ChallengeDescription, phase: Phase) -> list[str]:
-    """Return the test phases with the same pool in which participants see prompts."""
+    """Return the test phases that share the phase's pool and show prompts to participants."""
     names: list[str] = []
     for other in described.phases:
         has_pool = described.pool(other) == described.pool(phase)

@@ -116,7 +116,7 @@ class _Dialogue:
 
     @property
     def has_replay(self) -> bool:
-        """Whether the rules ended the dialogue before a round of an earlier run, which must therefore be repeated.
+        """Whether the rules ended the dialogue although an earlier run received another round, which must be repeated.
 
         The end of a dialogue tells the participant that the answer is good enough. The evaluation
         hides it during rounds that an earlier run had already reached; otherwise each further run
@@ -136,7 +136,7 @@ class _Dialogue:
         return not any(isinstance(prompt, Support) for prompt in remaining[0])
 
     def give_up(self, message: str) -> None:
-        """End the dialogue without an answer. The reply is the same if the rules had already ended it."""
+        """End the dialogue without an answer. The reply does not show whether the rules had already ended it."""
         self.state = DialogueState.GIVEN_UP
         if not self.session.is_over:
             self.session.fail(message)
@@ -289,7 +289,7 @@ class SampleEvaluation:
         return rows
 
     def _check(self, turn: TurnMessage) -> None:
-        """Raise `InvalidInput` unless all answers are valid, and all dialogues to open are unopened."""
+        """Raise `InvalidInput` if an answer is invalid, or a dialogue to open is already open."""
         unopened = [
             dialogue.number
             for dialogue in self._dialogues
@@ -446,7 +446,7 @@ class SampleEvaluation:
         return rounds
 
     def _public_values(self, values: Mapping[str, float]) -> Mapping[str, float | None] | None:
-        """Return metrics for participants; only in a practice phase, because they reveal some of the ground truth."""
+        """Return metrics for participants; None outside practice phases, because they reveal ground truth."""
         if self._phase.kind != "practice" or self._phase.shows == "prompts" or not values:
             return None
         decimals = self._phase.decimals
@@ -457,5 +457,5 @@ class SampleEvaluation:
 
 
 def digest_after(before: str, charged: ChargedTurn) -> str:
-    """Return the digest of all turns up to this one; `before` is the digest of those before."""
+    """Return the digest of all turns up to this one; `before` is the digest of the earlier ones."""
     return sha256(f"{before} {charged.charged_s!r} {charged.spent_s!r} ", charged.body)

@@ -1,4 +1,4 @@
-"""Detection of samples that two pools share: with equal pixels, or nearly equal ones.
+"""Detection of samples that two pools share, with equal or nearly equal pixels.
 
 The hash of a sample, as participants receive it, finds equal pixels. A comparison of grey values on
 a coarse grid finds near-duplicates, also after resizing, conversion to another file format,
@@ -131,7 +131,7 @@ def _reveals(
 
 
 def signature_of(sample: Sample) -> SampleSignature:
-    """Return the signature of a sample, which does not depend on its name, truth and support examples."""
+    """Return the signature of a sample, which does not depend on its name, truth or support examples."""
     return SampleSignature(sha256=sha256(pack_sample(sample)), greys=_greys(sample))
 
 
@@ -147,7 +147,7 @@ def signature_of_body(body: bytes) -> SampleSignature:
 def shared_samples(
     first: Sequence[tuple[str, SampleSignature]], second: Sequence[tuple[str, SampleSignature]]
 ) -> list[SharedSample]:
-    """Return each sample of the second pool that is also in the first, with the most similar one there.
+    """Return each sample of the second pool that is also in the first, with its most similar sample there.
 
     Args:
         first: names and signatures of one pool.
@@ -232,7 +232,7 @@ def _grey(image: NDArray[np.uint8]) -> NDArray[np.float64]:
 
 
 def _cell_means(plane: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the mean of each grid cell over a plane; pixels on a border count by their share in each cell."""
+    """Return the mean of a plane in each grid cell; pixels on a border count by their share in each cell."""
     rows = _overlaps(plane.shape[0])
     columns = _overlaps(plane.shape[1])
     return rows @ plane @ columns.T

@@ -137,7 +137,7 @@ class TimeBank:
         self.left_s = bank_s
 
     def pays(self, seconds: float) -> bool:
-        """Pay for an answer; if too little is left, pay nothing and return False. Exactly enough is enough."""
+        """Pay for the excess time of an answer; if the reserve is too small, pay nothing and return False."""
         excess_s = 0.0
         if self._free_s is not None:
             excess_s = max(0.0, seconds - self._free_s)

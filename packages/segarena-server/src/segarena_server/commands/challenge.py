@@ -111,7 +111,7 @@ def new(
         bool,
         typer.Option(
             "--approve-teams",
-            help="Let teams begin runs only after you approved them.",
+            help="Let teams begin runs only after you have approved them.",
             rich_help_panel=RARE,
         ),
     ] = False,
@@ -127,7 +127,7 @@ def new(
         bool,
         typer.Option(
             "--dry-run",
-            help="Preview the challenge from a few samples (all if practice and test phases differ); create nothing.",
+            help="Preview the challenge from a few samples, or from all to compare practice and test; create nothing.",
         ),
     ] = False,
     data: Data = DATA,
@@ -181,7 +181,9 @@ def new(
     for size in run_sizes(made, Counter(row.pool for row in pool.rows)):
         typer.echo(f"{size}")
     if images := render_markdown(made.text).missing_images:
-        typer.echo(f"images of the description to upload on the page Images: {', '.join(images)}")
+        typer.echo(
+            f"upload these images of the description on the page Images: {', '.join(images)}"
+        )
     typer.echo(
         f"next: segarena challenge rehearse {challenge.slug} --data {data}; then segarena serve {data}"
     )
@@ -196,7 +198,7 @@ def change(
     data: Data = DATA,
     db: Db = None,
 ) -> None:
-    """Change a challenge: dates, texts, limits on runs and visibility at any time, everything until the first run.
+    """Change a challenge: dates, texts, visibility and run limits at any time, the rest until the first run.
 
     Once a phase has runs, everything that determines their scores is fixed: benchmark, data, seed,
     rounds and time limits. The audit log records each change. A running server applies it at once.
@@ -417,7 +419,7 @@ def teams(
 def unlock(
     name: Annotated[str, typer.Argument(help="Name of the account.", show_default=False)] = "",
     everybody: Annotated[
-        bool, typer.Option("--all", help="Lift all limits, including those of addresses.")
+        bool, typer.Option("--all", help="Lift all limits, including those on addresses.")
     ] = False,
     data: Data = DATA,
     db: Db = None,
@@ -433,7 +435,7 @@ def second_factor_off(
     data: Data = DATA,
     db: Db = None,
 ) -> None:
-    """Switch off the second factor of someone who lost phone and recovery codes. Verify the person's identity first.
+    """Switch off the second factor of someone who lost their phone and recovery codes. Verify their identity first.
 
     All sessions of the account end; the password is enough until the owner sets up a second factor
     again. The audit log records the removal.
@@ -487,13 +489,13 @@ def _site(
 ) -> Site:
     if not is_new and not DataFolder(data).exists:
         raise StoreError(
-            f"{data} is not the data folder of a server; name it with --data, or create a challenge first"
+            f"{data} is not the data folder of a server; name one with --data, or create a challenge first"
         )
     return open_site(data, _settings(data, db))
 
 
 def _settings(data: Path, db: str | None) -> Settings:
-    """Return the settings in a data folder, with the option `--db`."""
+    """Return the settings in a data folder, overridden by the option `--db`."""
     return read_settings(own_settings(data), {"db": db})
 
 

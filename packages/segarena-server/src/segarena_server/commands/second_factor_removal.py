@@ -1,4 +1,4 @@
-"""`segarena challenge second-factor-off`: restore access after the loss of phone and recovery codes."""
+"""`segarena challenge second-factor-off`: restore access for someone who lost their phone and recovery codes."""
 
 from __future__ import annotations
 

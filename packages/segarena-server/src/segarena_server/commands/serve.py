@@ -101,7 +101,7 @@ def serve(
 
     By default only this machine can reach the server; read docs/server.md before you change that.
     """
-    with one_line_errors("ended; start it again to continue"):
+    with one_line_errors("the server has stopped; start it again to continue"):
         given = {"host": host, "port": port, "url": url, "db": db, "workers": workers}
         # A demo must not depend on the settings of a real server that happens to be here.
         if config is None and not demo:
@@ -128,7 +128,7 @@ def serve(
         # Before the server listens, so that the link is in the first lines of the output.
         link = first_admin_link(site)
         SiteServer(site).run(lambda port: _welcome(site, port, link))
-        typer.echo("ended; start it again to continue")
+        typer.echo("the server has stopped; start it again to continue")
 
 
 def _welcome(
@@ -252,7 +252,7 @@ def _print_demo_welcome(
     for role, names in names_by_role.items():
         typer.echo(f"  {role:12} {', '.join(names)}")
     typer.echo(f"Password of all accounts:  {demo_site.password}")
-    typer.echo(f"A run of your own, as {participant.name}, in another terminal:")
+    typer.echo(f"To make a run as {participant.name}, type in another terminal:")
     typer.echo(f"  export SEGARENA_TOKEN={participant.token}")
     typer.echo(
         f"  segarena run --challenge {address}/challenges/{demo_site.open_phase} -s watershed"

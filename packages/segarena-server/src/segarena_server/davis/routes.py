@@ -145,7 +145,7 @@ async def give_scribbles(
     sequence: str,
     number: str,
 ) -> Response:
-    """Return the first scribbles of a sample; its clock starts when they have been sent."""
+    """Return the first scribbles of a sample; the sample's clock starts once the scribbles have been sent."""
     # More digits than any index has; int() is slow for long texts.
     if not number.isascii() or not number.isdecimal() or len(number) > 9:
         raise http_errors.invalid("expected the index of the scribbles, a whole number")
@@ -223,7 +223,7 @@ async def finish_session(
     slug: str,
     phase: str,
 ) -> Response:
-    """End the run of the session and return the summary, as far as the phase shows it."""
+    """End the run of the session and return the summary, without scores that the phase hides."""
     run_id = await run_in_threadpool(_end, request, slug, phase)
     site_of(request).hurry()
     summary = await run_in_threadpool(_summary, request, slug, phase)

@@ -1,4 +1,4 @@
-"""Conditions under which the published package can take part in a challenge, and the limits in its terms."""
+"""Conditions under which the published package can take part in a challenge, and the package's limits."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def find_davis_phase(
     slug: str,
     name: str,
 ) -> DavisPhase:
-    """Return a phase of a challenge.
+    """Return a phase that accepts the published package, with its challenge and rules.
 
     Raises:
         Refusal: the phase does not exist, or does not accept the published package.

@@ -130,7 +130,7 @@ def _summary(
 
 
 def _means_by_interaction(grouped: pl.DataFrame, phase: Phase) -> pl.DataFrame:
-    """Replace the scores of each row by the mean over the rows of its interaction, with the digits of its interval."""
+    """Replace each row's scores by the mean over the rows of its interaction, rounded by the mean's interval."""
     for metric in METRICS:
         means: dict[int, float] = {}
         for (interaction,), rows in grouped.group_by("interaction"):
@@ -143,7 +143,7 @@ def _means_by_interaction(grouped: pl.DataFrame, phase: Phase) -> pl.DataFrame:
 
 
 def _decimals_of_run(folder: Path, davis_phase: DavisPhase) -> int:
-    """Return the decimals of the mean over the samples of a run that participants see in an open test."""
+    """Return the number of decimals of a run's mean that participants see in an open test."""
     metric = METRIC_COLUMNS[davis_phase.metric]
     table = _table(folder)
     by_sample = table.group_by("sequence", "scribble_idx").agg(pl.col(metric).mean())

@@ -248,7 +248,7 @@ def _connect_postgresql(
 
 
 class _DirectSocket(socket.socket):
-    """A socket whose descriptor is closed by `close`, and not only when nothing refers to its file objects any more.
+    """A socket whose `close` closes the descriptor at once, even if file objects still refer to it.
 
     pg8000 never closes its file object. Since Python 3.12 that lives until garbage collection after an error.
     """

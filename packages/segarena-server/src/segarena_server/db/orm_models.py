@@ -63,7 +63,7 @@ class Team(OrmModel):
 
 
 class Person(OrmModel):
-    """An account; without a given team it gets one with its own name."""
+    """An account; unless a team is given, it gets a team with the account's name."""
 
     __tablename__ = "people"
     __table_args__ = (
@@ -196,7 +196,7 @@ class TermsVersion(OrmModel):
 
 
 class TermsAcceptance(OrmModel):
-    """The acceptance of a version of the terms of a challenge by a person."""
+    """A person's acceptance of one version of a challenge's terms."""
 
     __tablename__ = "terms_acceptances"
     __table_args__ = (
@@ -566,7 +566,7 @@ class QueuedEmail(OrmModel):
 
 
 class Identity(OrmModel):
-    """An account at an OpenID Connect provider that its owner can sign in with."""
+    """A person's account at an OpenID Connect provider, with which they can sign in."""
 
     __tablename__ = "identities"
     __table_args__ = (UniqueConstraint("issuer", "subject"),)

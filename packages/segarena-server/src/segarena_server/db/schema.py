@@ -92,7 +92,7 @@ def migrate(database: Database, revision: str) -> None:
     known = [script.revision for script in ScriptDirectory(str(_MIGRATIONS)).walk_revisions()]
     if revision not in ("head", "base", *known):
         raise InvalidInput(
-            f"expected a revision of {', '.join(['base', *reversed(known)])}, got {revision[:40]!r}"
+            f"expected one of the revisions {', '.join(['base', *reversed(known)])}, got {revision[:40]!r}"
         )
     earlier = {
         script.revision

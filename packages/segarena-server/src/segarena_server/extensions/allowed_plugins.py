@@ -69,7 +69,7 @@ def _check_spec(
         # `FILE.py:NAME` is the notation for plug-ins from files, which would run code.
         if ".py" in text and ":" in text:
             raise InvalidInput(
-                f"expected names of installed plug-ins, got {text[:60]!r}; pages may not name files of code"
+                f"expected names of installed plug-ins, got {text[:60]!r}; pages may not name source files"
             )
         # An option may itself be a plug-in, such as the dataset inside another dataset.
         inner = _as_plugin(text)
@@ -119,7 +119,7 @@ def _looks_like_file(text: str) -> bool:
 
 
 def _is_below(text: str, roots: Sequence[Path]) -> bool:
-    """Return whether a text is a single path that, after resolving links, lies in one of the folders."""
+    """Return whether a text is a single path that, after resolving links, is in one of the folders."""
     # ".." is checked separately: links may make the resolved path differ from what a plug-in opens.
     if not _PATH.fullmatch(text) or ".." in Path(text).parts:
         return False

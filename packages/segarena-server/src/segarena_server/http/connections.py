@@ -89,7 +89,7 @@ class LimitedProtocol(H11Protocol):
         self._unset_stall()
 
     def pause_writing(self) -> None:
-        """Start the timer within which the client must read some of the response."""
+        """Start the time limit within which the client must read some of the response."""
         super().pause_writing()
         self._unset_stall()
         # abort() instead of close(), which would wait until the client reads.

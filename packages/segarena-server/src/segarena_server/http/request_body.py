@@ -221,7 +221,7 @@ def _check_key(request: Request, fields: Mapping[str, str]) -> None:
         raise http_errors.Refusal(
             403,
             "form",
-            "this form belongs to an earlier session; open the page again and repeat it",
+            "this form belongs to an earlier session; open the page again and repeat your entry",
         )
 
 

@@ -24,7 +24,7 @@ class UploadBudget:
         """Raise `Refusal` if `size` more bytes would exceed the limit; reserve nothing."""
         if self._taken + size > self._most:
             raise http_errors.busy(
-                "too many large uploads at the moment; send it again later", _RETRY_S
+                "too many large uploads at the moment; try again later", _RETRY_S
             )
 
     def take(self, size: int) -> None:

@@ -130,7 +130,7 @@ def queue_announcement_emails(
 
 
 def unsent_emails(session: Session) -> list[QueuedEmail]:
-    """Return up to 20 e-mails that have failed so far or for good, newest first, without those lacking an address."""
+    """Return up to 20 e-mails with a failed attempt, newest first; omit those without an address."""
     failed = select(QueuedEmail).where(QueuedEmail.failure != "", QueuedEmail.recipient != "")
     return list(session.scalars(failed.order_by(QueuedEmail.id.desc()).limit(20)))
 

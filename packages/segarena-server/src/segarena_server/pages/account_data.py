@@ -93,7 +93,7 @@ def do_delete(request: Request, form: Form) -> Response:
 @router.get("/organise/people/{person_id:int}/copy")
 @require_role("admin")
 def give_copy_of(request: Request, person_id: int) -> Response:
-    """Send a zip of all data about a person who asked an admin for it."""
+    """Send to an admin the zip of all data about a person, if the person asked for it."""
     with site_of(request).database.reading() as session:
         _existing_person(session.get(Person, person_id))
     return _copy(request, person_id)
@@ -106,7 +106,7 @@ def delete_person(
     person_id: int,
     form: Form,
 ) -> Response:
-    """Delete the account of a person who asked an admin for it."""
+    """Delete the account of a person who asked an admin to do so."""
     site = site_of(request)
     with site.database.writing() as session:
         person = _existing_person(session.get(Person, person_id, with_for_update=True))

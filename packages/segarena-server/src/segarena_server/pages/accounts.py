@@ -297,7 +297,7 @@ def _signed_in(request: Request, person: Person) -> Response:
 
 
 def _count_registration(site: Site, address: str) -> bool:
-    """Count a registration; return whether it needs an e-mail address because of many others from this IP address.
+    """Count a registration; return whether it needs an e-mail address because many others came from this IP address.
 
     A whole school may share one address, so many registrations are allowed before `registrations`
     is reached.

@@ -227,7 +227,7 @@ def may_see_draft(
     visitor: Visitor,
     wanted: ChallengeJobRequest,
 ) -> bool:
-    """Return whether a draft belongs to the visitor, who described the new challenge or manages the changed one."""
+    """Return whether the visitor may see a draft: as an admin, its author, or an organiser of its challenge."""
     if wanted.changes:
         changed = session.scalar(select(Challenge.id).where(Challenge.slug == wanted.changes))
         return changed is not None and visitor.organises(changed)
@@ -335,7 +335,7 @@ def _filled(
 
 
 def _completed(form: Mapping[str, str], before: Description | None) -> dict[str, str]:
-    """Return the fields of a form; missing fields keep their values in the challenge."""
+    """Return the fields of a form; missing fields take their values from the challenge before the change."""
     if before is None:
         return dict(form)
     texts = dict(form)

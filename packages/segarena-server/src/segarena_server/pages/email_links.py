@@ -186,7 +186,7 @@ def _send_confirmation(
     person: Person,
     email: str,
 ) -> None:
-    """Send the confirmation e-mail; limited, because the address may belong to a stranger."""
+    """Send the confirmation e-mail; limit the number, because the address may belong to a stranger."""
     site = site_of(request)
     of_account = ("address of", person.id)
     to_address = ("letters to", email.lower())

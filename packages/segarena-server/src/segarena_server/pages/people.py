@@ -100,7 +100,7 @@ def _selected(form: LargeForm) -> list[int]:
         if name.startswith(_SELECTED):
             number = number_in(name.removeprefix(_SELECTED))
             if number is None:
-                raise http_errors.invalid("expected accounts of the list")
+                raise http_errors.invalid("expected accounts from the list")
             selected.append(number)
     # Accounts are always locked in this order, so that two organisers who confirm at the same time
     # cannot deadlock.

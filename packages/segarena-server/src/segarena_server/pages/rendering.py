@@ -91,7 +91,7 @@ def _environment(package: str) -> Any:
 
 
 def static_address(name: str) -> str:
-    """Return the URL of a static file; it changes with the content, so that caches need no expiry."""
+    """Return the URL of a static file, which changes with the content, so that caches need no expiry."""
     return f"/static/{name}?{static_file(name)[2]}"
 
 
@@ -125,6 +125,6 @@ def _span_text(seconds: float) -> str:
 
 
 def end_sentence(message: object) -> str:
-    """Return a message, such as that of an exception, as a sentence with its final mark; style sheets capitalise it."""
+    """Return a message, such as an exception's, as a sentence that ends with a punctuation mark."""
     text = str(message).strip()
     return text if text.endswith((".", "!", "?")) or not text else f"{text}."

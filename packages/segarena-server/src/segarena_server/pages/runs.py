@@ -221,7 +221,7 @@ def choose_run(
     run_id: str,
     form: Form,
 ) -> Response:
-    """Choose a run for the board: a team's last choice counts, until the board is frozen or the phase closes."""
+    """Choose a run for the board, until the board is frozen or the phase closes; the last choice counts."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.writing() as session:

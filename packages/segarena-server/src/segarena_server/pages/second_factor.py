@@ -1,4 +1,4 @@
-"""Pages for setting up the second factor of an account, renewing recovery codes and switching it off."""
+"""Pages for setting up and switching off the second factor of an account, and renewing recovery codes."""
 
 from __future__ import annotations
 

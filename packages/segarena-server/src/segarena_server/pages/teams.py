@@ -90,7 +90,7 @@ def _note(
     action: str,
     team_id: int,
 ) -> None:
-    """Log a change by the team's id, because some teams are named after people."""
+    """Log a change with the team's id instead of its name, because some teams are named after people."""
     visitor = visitor_of(request)
     now = site_of(request).now()
     record_event(

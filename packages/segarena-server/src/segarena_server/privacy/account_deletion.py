@@ -152,7 +152,7 @@ def _delete_submissions(
 
 
 def _remove_name_from_log(session: Session, person: Person) -> None:
-    """Remove a name from old log entries, from the time when entries contained names."""
+    """Remove a person's name from log entries of earlier versions, which contained names."""
     lines = AuditEvent.about.startswith(f"{person.name}: ", autoescape=True) | (
         AuditEvent.about == person.name
     )

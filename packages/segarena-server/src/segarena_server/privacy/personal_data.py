@@ -73,7 +73,7 @@ def personal_data_of(
     person: Person,
     now: float,
 ) -> dict[str, Any]:
-    """Return the table rows about a person as JSON values; of secrets, only their existence is shown."""
+    """Return the table rows about a person as JSON values; for secrets, only whether they exist."""
     keys = session.scalars(
         select(AccessKey).where(AccessKey.person_id == person.id).order_by(AccessKey.id)
     )

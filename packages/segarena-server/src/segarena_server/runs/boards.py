@@ -76,7 +76,7 @@ class PhaseBoard:
 
 
 class BoardCache:
-    """The boards of a site. Each is computed again only when its runs change, on any server.
+    """The boards of a site. Each is computed again only when its runs change, whichever server changes them.
 
     A new run changes the ranks of all others, so that the board is computed again, but only the new run is read from
     the database.
@@ -347,7 +347,7 @@ def _late_dialogues(session: Session, run_ids: Sequence[str]) -> Counter[str]:
 
 
 def _unranked_reason(extract: Extract, late: int) -> str:
-    """Return why a run has no rank: what its mean lacks that other runs' means contain; "" if nothing."""
+    """Return why a run has no rank: samples or dialogues are missing from its mean; "" if none are."""
     failed = sum(extract.failures.values())
     reasons: list[str] = []
     if extract.done < extract.samples:
@@ -381,7 +381,7 @@ def _without_names(
     phase: Phase,
     hidden_names: Mapping[str, str],
 ) -> Extract:
-    """Remove the names of samples and data from an extract; equal samples of a phase stay equal."""
+    """Remove sample and dataset names from an extract; the same sample has the same new name in all runs."""
     samples = tuple(
         hidden_names.get(name) or fingerprint(f"{phase.seed}", name)
         for name in extract.targets.sample

@@ -109,7 +109,7 @@ class ImageCache:
                 raise SegarenaError(why)
             if len(self._futures) >= _MAX_QUEUE_LENGTH:
                 raise http_errors.busy(
-                    "too many images wait to be rendered; try again later", _RETRY_S
+                    "too many images are waiting to be rendered; try again later", _RETRY_S
                 )
             future = Future[bytes]()
             self._futures[name] = future

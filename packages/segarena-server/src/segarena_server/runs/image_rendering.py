@@ -25,7 +25,7 @@ _MAX_CHALLENGES = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrganiserRendering:
-    """A request for dialogues about a sample with truth and metrics.
+    """A request for dialogues about a sample, with their ground truth and metrics.
 
     Attributes:
         challenge: description of the challenge as JSON.
@@ -42,7 +42,7 @@ class OrganiserRendering:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParticipantRendering:
-    """A request for dialogues about a sample with what their participant knows."""
+    """A request for dialogues about a sample, with only the data that their participant knows."""
 
     exchanged: ExchangeLog
     numbers: tuple[int, ...]

@@ -36,7 +36,7 @@ OPEN_KIND: ParticipationMode = "run"
 
 
 def met_contents(session: Session, team_id: int) -> set[str]:
-    """Return the hashes of all samples about which a team, or another one of its circle, has received prompts."""
+    """Return the hashes of all samples about which a team, or another in its circle, has received prompts."""
     prompted = _samples_of_circle(session, team_id).where(
         Run.kind != PROGRAM_KIND, Run.kind != OPEN_KIND, Run.returns_samples.is_(False)
     )
@@ -154,7 +154,7 @@ def _last_turns(session: Session, run: Run) -> Mapping[str, float]:
 
 
 def _first_turns_elsewhere(session: Session, run: Run) -> Mapping[str, float]:
-    """Return when the circle of a run's team first met its samples in other runs, by the hash of the sample."""
+    """Return when the team's circle first met the samples of a run in another run, by the sample's hash."""
     own = select(RunSample.sha256).where(RunSample.run_id == run.id)
     first_turns = (
         select(RunSample.sha256, func.min(Turn.received_at))

@@ -313,7 +313,7 @@ def find_run_sample(
     run_id: str,
     key: str,
 ) -> RunSample:
-    """Return the sample of a run with a given key.
+    """Return a run's sample by its key.
 
     Raises:
         Refusal: no sample has this key, or the participant does not receive the samples of the run.
@@ -541,7 +541,7 @@ def _earlier_runs_by_sample(
     pool: str,
     team_id: int,
 ) -> defaultdict[str, list[str]]:
-    """Return the ids of the runs of a team's circle about each sample of a pool, oldest first."""
+    """Return the ids of a circle's runs about each sample of a pool, oldest first."""
     rows = session.execute(
         select(RunSample.sample, Run.id)
         .join(Run, Run.id == RunSample.run_id)
@@ -564,7 +564,7 @@ def _busy_samples(
     kind: ParticipationMode,
     samples: Mapping[str, PooledSample],
 ) -> set[str]:
-    """Return the samples of unfinished runs of a team's circle, which its other runs must not contain.
+    """Return the samples of unfinished runs of a team's circle; other runs of the circle must not contain them.
 
     Nobody sees the prompts of a submitted program, so its samples may be in other runs at the same
     time.

@@ -1,4 +1,4 @@
-"""Views of the samples of a run, with what a visitor may see of them, read from the database."""
+"""Views of a run's samples, limited to the visitor's access rights, read from the database."""
 
 from __future__ import annotations
 

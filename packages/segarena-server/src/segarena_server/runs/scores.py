@@ -1,4 +1,4 @@
-"""Scores of runs, as far as a phase shows them."""
+"""Scores of runs, without those that the phase hides."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ def withheld_reason(
         return ""
     if run.unranked:
         return (
-            "its scores are shown when the phase closes, because this repeat is not significantly better than your "
+            "the scores are shown when the phase closes, because this repeat is not significantly better than your "
             f"best run, or is not one of your first {MAX_SCORED_REPEATS} repeats"
         )
-    return "its scores are shown when the phase closes, because it is not significantly better than your best run"
+    return "the scores are shown when the phase closes, because this run is not significantly better than your best run"
 
 
 def _defined(value: float) -> float | None:

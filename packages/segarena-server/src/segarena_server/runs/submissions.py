@@ -88,7 +88,7 @@ def check_may_send(
     )
     if (session.scalar(waiting) or 0) >= _MAX_WAITING:
         raise http_errors.quota(
-            f"{_MAX_WAITING} of your submissions await inspection; try again after one is inspected",
+            f"{_MAX_WAITING} of your submissions await inspection; try again when one has been inspected",
             _RETRY_S,
         )
     if kind == "masks":
@@ -195,7 +195,7 @@ def refuse_submission(
     submission: Submission,
     faults: Sequence[str],
 ) -> None:
-    """Refuse a submission because of its errors; free of charge. Delete its content unless another one has it."""
+    """Refuse a submission because of its errors, without charging the quota; delete its content if unused."""
     submission.state = "refused"
     submission.told = json.dumps(list(faults))
     submission.done_at = site.now()

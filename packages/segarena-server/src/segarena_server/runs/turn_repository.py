@@ -76,7 +76,7 @@ class IncomingTurn:
         last: Moment,
         is_committed: bool,
     ) -> IncomingTurn:
-        """Parse the header of a body, compress and hash it.
+        """Parse the header of a body, and compress and hash the whole body.
 
         This takes seconds for a large body, so call it in a thread.
 
@@ -177,7 +177,7 @@ def lease_next_turn(
     lease: str,
     now: float,
 ) -> Turn | None:
-    """Lease the next waiting turn to a worker, by arrival with a head start for samples in the worker's memory."""
+    """Lease the next waiting turn to a worker, in order of arrival, with a head start for samples in its memory."""
     # A process without the dialogues in memory must first replay all earlier turns.
     handicap_s = case(
         (RunSample.worker == worker, 0.0),

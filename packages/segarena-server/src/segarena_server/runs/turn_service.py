@@ -1,4 +1,4 @@
-"""Handling of turns: each is stored, evaluated by a worker, and answered as soon as its reply may leave.
+"""Handling of turns: each is stored, evaluated by a worker, and answered as soon as its reply may be sent.
 
 A turn is on disk before it is acknowledged. A delayed reply occupies neither a worker nor a thread.
 """
@@ -130,7 +130,7 @@ def _charge(
     previous: Turn | None,
     incoming: IncomingTurn,
 ) -> TimeCharge:
-    """Return the time charged for a turn; the first one is free, because no prompts preceded it."""
+    """Return the time charged for a turn; the first turn is free, because no prompts preceded it."""
     if previous is None:
         return TimeCharge(seconds=0.0)
     sent = _sent_at(site, previous)

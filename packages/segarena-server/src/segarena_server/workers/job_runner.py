@@ -181,7 +181,7 @@ class JobRunner(RowRunner[Job]):
         if self._must_stop():
             # A long job would delay the shutdown by minutes, and can be repeated.
             self.process.end()
-            raise WorkStopped("the server is shutting down; another one restarts this job")
+            raise WorkStopped("the server is shutting down; the job will be started again")
         leased.renew(doing=self.process.doing[:_MAX_PROGRESS_TEXT])
 
 

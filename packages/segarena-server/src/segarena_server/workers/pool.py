@@ -92,7 +92,7 @@ class WorkerPool:
             process.end()
 
     def _try(self, action: Callable[[], bool]) -> bool:
-        """Call a function that may fail temporarily; log an error and return False after one."""
+        """Call a function that may fail temporarily; if it does, log the error and return False."""
         try:
             return action()
         except Exception as error:  # an exception would end the thread

@@ -1,4 +1,4 @@
-"""Evaluation of turns: requests for the worker process from the database, and results back into it."""
+"""Evaluation of turns: requests from the database to the worker process, and results back to the database."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class TurnRunner(RowRunner[Turn]):
         result: EvaluationResult,
         session: Session,
     ) -> None:
-        """Write the reply and the state of the sample and the run; nothing if the lease was lost."""
+        """Write the reply, and the state of the sample and the run; write nothing if the lease was lost."""
         now = max(self.site.now(), row.received_at)  # the clock may have been set back
         is_written = leased.finish(
             session,
@@ -167,7 +167,7 @@ def fail_turn(
 
 
 def _may_be_made_to_fail(turn: Turn) -> bool:
-    """Return whether the content of a turn may have caused its failure; requests for first prompts have none."""
+    """Return whether the content of a turn may have caused its failure; a request for first prompts has no content."""
     try:
         header = read_turn_header(decompress_body(turn.request))
     except SegarenaError:

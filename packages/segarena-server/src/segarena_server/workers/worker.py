@@ -47,7 +47,7 @@ class WorkerContext:
         self._evaluators = EvaluatorCache(_MAX_CHALLENGES, samples_mb)
 
     def evaluator(self, description: str) -> Evaluator:
-        """Return the evaluator of a challenge, which caches its latest dialogues.
+        """Return the evaluator of a challenge; the evaluator caches the latest dialogues.
 
         Raises:
             SegarenaError: the description is unreadable.

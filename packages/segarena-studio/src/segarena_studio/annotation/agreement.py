@@ -56,7 +56,7 @@ def find_pending_pairs(
     project_id: int,
     most: int = _AT_ONCE,
 ) -> list[TaskPair]:
-    """Return pairs of finished tasks about the same picture whose current revisions were not compared yet."""
+    """Return pairs of finished tasks about a picture; omit pairs whose current revisions were compared."""
     one = aliased(Task)
     other = aliased(Task)
     is_outdated = or_(

@@ -31,7 +31,7 @@ def next_task(
     *,
     besides: int | None = None,
 ) -> Task | None:
-    """Assign to a person the task to annotate next and return it; None if there is none.
+    """Assign a person's next task and return it; None if there is none.
 
     Args:
         session: write session.
@@ -218,7 +218,7 @@ def assign_task(
     task: Task,
     person_id: int | None,
 ) -> None:
-    """Assign a task to a member, or make it free with None.
+    """Assign a task to a member, or free it if `person_id` is None.
 
     The next annotator gets the drawing and the total times of the previous one, but not their
     activity log or undo history.
@@ -230,7 +230,7 @@ def assign_task(
     if not is_assignable(session, task):
         raise http_errors.conflict(
             f"this task is {task.state} and belongs to its annotator; it can be reassigned once they have left"
-            " the project and it is not finished"
+            " the project, unless it is finished"
         )
     if person_id is not None:
         if session.get(Member, (task.project_id, person_id), with_for_update=True) is None:
@@ -269,7 +269,7 @@ def release_begun_tasks(
     project_id: int,
     person_id: int,
 ) -> None:
-    """Make the unfinished tasks of a former member free, so that others can continue them.
+    """Free the unfinished tasks of a former member, so that others can continue them.
 
     Raises:
         Refusal: the person is still a member.
@@ -305,7 +305,7 @@ def release_clean_tasks(
     project_id: int,
     person_id: int,
 ) -> None:
-    """Make the tasks free that a person leaving a project has not begun."""
+    """Free the clean tasks of a person who leaves a project."""
     own = select(Task).where(
         Task.project_id == project_id,
         Task.person_id == person_id,

@@ -1,4 +1,4 @@
-"""Checks of large scenes: only what has changed is checked again, and each drawing only once."""
+"""Cached checks of large scenes: only changed parts are checked again, and each drawing only once."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class CheckCache:
         document: Document,
         picture: Picture,
     ) -> SceneAnalysis:
-        """Return the analysis of a drawing; compute only what differs from the last one of the task."""
+        """Return the analysis of a drawing; compute only what differs from the task's last analysis."""
         key = _content_key(document, picture)
         found = self._find(key)
         if found is not None:
@@ -148,7 +148,7 @@ class CheckCache:
         picture: Picture,
         now: float,
     ) -> None:
-        """Analyse a large drawing off the request path, so that finishing it has little left to do.
+        """Analyse a large drawing off the request path, so that its last check before finishing is short.
 
         Nothing happens for small drawings, soon after the last time, and while another drawing is
         analysed ahead.

@@ -1,4 +1,4 @@
-"""Comparison of one annotator's drawing with another's: matched regions, regions of one alone, depth order, names.
+"""Comparison of one annotator's drawing with another's: matched and unmatched regions, depth order, names.
 
 Regions are matched as for the agreement of the project, at the same reduced size.
 """

@@ -1,4 +1,4 @@
-"""16-bit pictures per pixel (PNG, TIFF, DICOM): stored unchanged, and displayed with window and level.
+"""16-bit pictures (PNG, TIFF, DICOM): stored unchanged, and displayed with window and level.
 
 Everything that needs an 8-bit picture (browsers, thumbnails, segmenters) gets the picture in its
 first window: the window of the DICOM header, or the 0.5 and 99.5 percentiles.

@@ -195,7 +195,7 @@ def _window(found: FileDataset) -> tuple[float, float] | None:
 
 
 def _first_number(value: Any) -> float | None:
-    """Return the first of one or several values; None without a finite one."""
+    """Return the first of one or several values; None if it is missing or not finite."""
     if value is None or value == "":
         return None
     if isinstance(value, Sequence) and not isinstance(value, str):

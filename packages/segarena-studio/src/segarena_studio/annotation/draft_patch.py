@@ -113,7 +113,7 @@ def _patch_regions(stored: list[dict[str, Any]], patch: ScenePatch) -> list[dict
 
 
 def patch_history(stored: bytes, patch: HistoryPatch | None) -> bytes:
-    """Apply a patch to a stored undo history; `null` if there is no patch.
+    """Apply a patch to a stored undo history; return `null` without a patch.
 
     Raises:
         InvalidInput: the patch refers to steps that the history does not have.
@@ -126,7 +126,7 @@ def patch_history(stored: bytes, patch: HistoryPatch | None) -> bytes:
             history = msgspec.json.decode(stored, type=_History)
         except msgspec.MsgspecError as error:
             raise InvalidInput(
-                "patch: the stored history has another form; send it whole"
+                "patch: the stored history has another form; send the whole history"
             ) from error
     return msgspec.json.encode(
         {
@@ -142,7 +142,7 @@ def _patch_list(stored: list[msgspec.Raw], patch: ListPatch) -> list[msgspec.Raw
     end = patch.first + patch.count
     if end > len(stored):
         raise InvalidInput(
-            f"patch: expected a history of {end:,} steps, found {len(stored):,}; send it whole"
+            f"patch: expected a history of {end:,} steps, found {len(stored):,}; send the whole one"
         )
     return [*stored[patch.first : end], *patch.added]
 

@@ -217,7 +217,7 @@ def pruned_revision(newest: int) -> int:
 
 
 def read_newest_draft(session: Session, task: Task, base: int | None = None) -> NewestDraft:
-    """Return the newest draft of a task, as a patch of the revision `base` if that is still stored."""
+    """Return the newest draft of a task, as a patch to the revision `base` if that is still stored."""
     client_id = ""
     scene = b"null"
     changes: ScenePatch | None = None

@@ -1,4 +1,4 @@
-"""Photographs in an export: upright pixels, under names whose extension is that of the content.
+"""Photographs in an export: upright pixels, under names with the extension that fits the content.
 
 A studio stores a JPEG unchanged, even one that its EXIF tag rotates, because browsers follow the
 tag. It stores every file that browsers would show differently (CMYK, TIFF, ...) as PNG, under the
@@ -60,7 +60,7 @@ def list_photographs(
     tasks: Sequence[ExportedTask],
     photographs: ContentStore,
 ) -> list[ExportedPhotograph]:
-    """Return the photographs of tasks, one per picture, in order of their first task; reads headers only."""
+    """Return the photographs of tasks, one per picture, in order of their first task; read only the files' headers."""
     by_picture = {task.picture: task for task in tasks}
     # Unchanged names come first: a corrected name must not collide with any of them, not even on a
     # file system that ignores case.

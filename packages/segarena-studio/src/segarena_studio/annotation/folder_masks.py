@@ -145,7 +145,7 @@ def _find_encoding(folder: Path) -> EncodingKind:
 
 
 def _open_masks(folder: Path, encoding: EncodingKind) -> Folder | None:
-    """Open the pictures that have masks; None if the folder has another layout or two pictures of one name."""
+    """Open the pictures that have masks; None if the folder has another layout or two pictures with the same name."""
     try:
         if detect_dataset(folder).spec.reference != "folder":
             return None

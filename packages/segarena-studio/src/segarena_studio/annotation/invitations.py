@@ -124,7 +124,7 @@ def find_invitation(
     site: Site,
     text: str,
 ) -> ProjectInvitation | None:
-    """Return the unused invitation to a project with this text; None if it is invalid or has expired."""
+    """Return the unused invitation to a project with this text; None if the text is invalid or has expired."""
     key = find_key(session, "invitation", text, site.now())
     return None if key is None else _read_invitation(session, site, key)
 
@@ -134,7 +134,7 @@ def find_pending_invitation(
     site: Site,
     person_id: int,
 ) -> ProjectInvitation | None:
-    """Return the invitation by which an account was created, until the person joins its project; else None."""
+    """Return the invitation that created an account; None if there is none, or the person joined its project."""
     query = (
         select(AccessKey)
         .where(AccessKey.kind == "invitation", AccessKey.person_id == person_id)

@@ -125,7 +125,7 @@ def picture_name(name: str) -> str:
     try:
         safe_join(Path("pictures"), name)
     except DatasetError as error:
-        raise InvalidInput(f"{name[:80]!r}: expected a plain name of a file; rename it") from error
+        raise InvalidInput(f"{name[:80]!r}: expected a plain file name; rename the file") from error
     if len(name) > 255 or not name.isprintable():
         raise InvalidInput(f"{name[:80]!r}: expected at most 255 printable characters; rename it")
     if PurePosixPath(name).suffix.lower() not in PICTURE_SUFFIXES:

@@ -117,7 +117,7 @@ def _begin(
     started: StartResult,
     now: float,
 ) -> None:
-    """Start clean tasks from documents of pictures, and count them."""
+    """Start clean tasks from documents of pictures, and count the started tasks."""
     # Lock the tasks, because an annotator may save the first draft at the same time.
     query = (
         select(Task)
@@ -163,7 +163,7 @@ class _PictureIndex:
 
 
 def masks_to_polygons(scene: Scene) -> Scene:
-    """Return a scene in which all regions are polygons: masks become their borders."""
+    """Return a scene in which all regions are polygons: replace masks by their borders."""
     regions: list[tuple[Region, list[Points]]] = []
     for region in scene.regions:
         polygons = list(scene.polygons(region))

@@ -198,7 +198,7 @@ def find_next_review(
     project: Project,
     person_id: int,
 ) -> Task | None:
-    """Return the task of another person that has waited longest for review; None if no task is waiting."""
+    """Return another person's task that has waited longest for review; None if no task is waiting."""
     waiting = (
         select(Task)
         .where(Task.project_id == project.id, Task.state == "finished")

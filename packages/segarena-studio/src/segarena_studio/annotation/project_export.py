@@ -57,7 +57,7 @@ def export_project(
     out: Path,
     wanted: ExportOptions,
 ) -> list[str]:
-    """Write a folder with the drawings of a project; return a list of what the format cannot represent.
+    """Write a folder with the drawings of a project; return a list of details that the format cannot represent.
 
     OUT/scenes.json (or .csv, or scenes/)   the drawings
     OUT/times.csv                           points and seconds of each region
@@ -88,7 +88,7 @@ def export_archive(
     archive: Path,
     watch: StepContext = lambda _: nullcontext(),
 ) -> None:
-    """Write the same content as a zip archive.
+    """Write the contents of an export as a zip archive.
 
     Raises:
         StoreError: the archive cannot be written.
@@ -137,7 +137,7 @@ def _write(
     folder: Path,
     watch: StepContext = lambda _: nullcontext(),
 ) -> list[str]:
-    """Write everything except the photographs; return a list of what the format cannot represent."""
+    """Write everything except the photographs; return a list of details that the format cannot represent."""
     file_format = contents.wanted.file_format
     # The drawings must name the photographs as they are next to them.
     names = {photograph.picture: photograph.name for photograph in photographs}

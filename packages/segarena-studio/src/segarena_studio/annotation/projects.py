@@ -170,7 +170,7 @@ def list_projects_of(
     most: int,
     page: int = 1,
 ) -> ProjectPage:
-    """Return a page of a person's projects, newest first. A number beyond the last page gives the last.
+    """Return a page of a person's projects, newest first; for a number beyond the last page, the last.
 
     Args:
         session: read session.
@@ -350,7 +350,7 @@ def _change_annotators(
     most = max((assigned for _, _, assigned in rows), default=0)
     if most > annotators:
         raise InvalidInput(
-            f"annotators of a picture: expected at least {most}, as many as one picture has already"
+            f"annotators of a picture: expected at least {most}, because one picture already has that many"
         )
     for picture_id, count, _ in rows:
         for _ in range(annotators - count):

@@ -1,4 +1,4 @@
-"""Attributes beside names: what a project asks annotators to fill in for each region.
+"""Attributes of regions, in addition to names, that a project asks annotators to fill in.
 
 A lead writes one attribute per line: its name, a colon, and its kind.
 
@@ -83,7 +83,7 @@ def _parse_line(line: str) -> RegionAttribute:
 
 
 def format_attributes(attributes: tuple[RegionAttribute, ...]) -> str:
-    """Return attributes as `parse_attributes` reads them."""
+    """Return attributes in the form that `parse_attributes` reads."""
     lines: list[str] = []
     for attribute in attributes:
         values = ", ".join(attribute.choices) or attribute.kind
@@ -92,7 +92,7 @@ def format_attributes(attributes: tuple[RegionAttribute, ...]) -> str:
 
 
 def describe_values(values: Mapping[str, str | bool]) -> str:
-    """Return the attributes of a region for people, such as "occluded, colour: red"; "" without any."""
+    """Return the attributes of a region as text, such as "occluded, colour: red"; "" without any."""
     parts: list[str] = []
     for name, value in values.items():
         if value is True:

@@ -197,7 +197,7 @@ def find_last_return(session: Session, task: Task) -> Decision | None:
 
 
 def clean_text(text: str) -> str:
-    """Strip a comment.
+    """Return a comment without surrounding white space.
 
     Raises:
         InvalidInput: the text is too long.

@@ -151,7 +151,7 @@ def encode_document(scene: Scene) -> bytes:
 
 
 def _separate_outlines(scene: Scene, region: Region) -> list[list[Ring]]:
-    """Return the rings of a region that can be outlines of one region of a document, as lists of them."""
+    """Group the rings of a region, so that each group can be the outlines of one region of a document."""
     rings = [ring for ring in region.rings if ring]
     if len(rings) < 2:
         return [rings] if rings else []

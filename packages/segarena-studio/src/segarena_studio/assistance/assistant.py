@@ -154,7 +154,7 @@ class _ProcessQueue:
                 )
             if len(self._asked) >= MOST_WAITING:
                 raise http_errors.busy(
-                    "too many requests wait for this segmenter; try again", _AGAIN_S
+                    "too many requests are waiting for this segmenter; try again", _AGAIN_S
                 )
             self._asked.append(asked)
             self.asked_at = time.monotonic()

@@ -84,7 +84,9 @@ def _own_pages(run: Path, *, opens_browser: bool) -> Generator[PageServer]:
         try:
             address = process.stdout.readline().strip() if process.stdout else ""
             if not address:
-                raise WorkError("the page for people did not open; its messages are above")
+                raise WorkError(
+                    "the page for people did not open; the messages above give the reason"
+                )
             yield _OwnServer(address, process)
         finally:
             if process.stdin:

@@ -72,7 +72,7 @@ def forget(
     person_id: int,
     now: float,
 ) -> None:
-    """Do nothing: records remain, because others rely on them, but no account has their pseudonym any more."""
+    """Do nothing: others rely on the records, whose pseudonym no longer belongs to an account."""
     del session, folder, person_id, now
 
 

@@ -88,7 +88,7 @@ def _runs_in(folder: Path) -> list[ServedRun]:
 
 
 def _read(file: Path) -> ServedRun | None:
-    """Read a run; None when it was deleted or is not a run."""
+    """Return the run whose folder a file names; None if the folder was deleted or has no run."""
     try:
         location = msgspec.json.decode(file.read_bytes(), type=_RunLocation)
         seats = Seats(Path(location.run))

@@ -1,4 +1,4 @@
-"""Assignment of seats: each person gets different targets, and every target gets equally many people."""
+"""Assignment of seats: each person gets different targets, and each target the same number of people."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ def _levels(seen: SamplePreview) -> dict[str, Any] | None:
 
 
 def describe_state(seats: Seats, seat: SeatInfo) -> dict[str, Any]:
-    """Return the state of a dialogue: prompts so far and the last prediction; scores only if they are shown."""
+    """Return the state of a dialogue: prompts so far, the last prediction, and scores if people may see them."""
     given = list(seats.rounds(seat.seat))
     last = seats.last_answer(seat.seat)
     is_waiting = bool(given) and seats.answered(seat.seat, len(given)) is None
@@ -205,7 +205,7 @@ def _last_masks(
     name: str,
     count: int,
 ) -> Sequence[bytes]:
-    """Return the masks of the last of the first `count` rounds that has any."""
+    """Return the masks of the last round that has any, among the first `count` rounds."""
     for number in range(count, 0, -1):
         answer = seats.answered(name, number)
         if answer is not None and answer.masks:

@@ -67,5 +67,5 @@ def give_comparison(request: Request, task_id: int) -> Response:
 
 
 def annotator_name(drawing: StoredDrawing) -> str:
-    """Return the name of the annotator of a drawing; tasks that were freed and deleted accounts have none."""
+    """Return the name of a drawing's annotator, or the drawing's number if it has no annotator."""
     return drawing.person.name if drawing.person else f"drawing {drawing.task.id}"

@@ -19,7 +19,7 @@ router = APIRouter(include_in_schema=False)
 @router.get("/studio/components")
 @require_role("participant")
 def show_components(request: Request) -> Response:
-    """Show the tokens and every component in its states; only on a studio of this machine."""
+    """Show the tokens and every component in its states; only in a studio on this machine."""
     if site_of(request).only_person is None:
         raise http_errors.unknown()
     tokens = list_tokens()

@@ -474,7 +474,7 @@ def _check_finish(
     found: TaskAccess,
     cache: CheckCache,
 ) -> CheckResult | None:
-    """Return the check of a scene, including unticked boxes; None while it is under way."""
+    """Return the result of the checks of a scene, including unticked boxes; None while the checks run."""
     if document is None:
         return CheckResult(
             faults=(

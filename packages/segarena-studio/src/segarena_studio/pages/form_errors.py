@@ -1,4 +1,4 @@
-"""Rejected forms: the page of the form again, with the reason and with what was typed."""
+"""Responses to rejected forms: the page of the form, with the reason and the typed values."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def answer_in_form(
     act: Callable[[], Response],
     show: Callable[[FormError], Response],
 ) -> Response:
-    """Return the response of `act`, or if it rejects the form, its page with the error.
+    """Return the response of `act`; if `act` rejects the form, return the form's page with the error.
 
     Scripts, which accept JSON, get the error itself.
 
@@ -80,7 +80,7 @@ def rejected_in_form(
     form: str | Callable[[Mapping[str, str]], str],
     show: Callable[..., Response],
 ) -> Callable[[Endpoint], Endpoint]:
-    """Let an endpoint with a parameter `form` answer rejected forms with their page.
+    """Let an endpoint with a parameter `form` respond to a rejected form with the form's page.
 
     Args:
         form: name of the form on its page, or a function that derives it from the fields.

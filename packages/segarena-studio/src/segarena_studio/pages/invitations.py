@@ -1,4 +1,4 @@
-"""Invitations to a project: the form of its leads, and the page on which people accept."""
+"""Invitations to a project: the form for its leads, and the page on which people accept."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def invite_list(
     project_id: int,
     form: LargeForm,
 ) -> Response:
-    """Add accounts by name, and create invitation links for e-mail addresses, which are shown once."""
+    """Add accounts by name, and create invitation links for e-mail addresses; show the links once."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.writing() as session:

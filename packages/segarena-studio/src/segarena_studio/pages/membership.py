@@ -94,7 +94,7 @@ def give_task(
     task_id: int,
     form: Form,
 ) -> Response:
-    """Assign a task that was not begun, or whose annotator left, to a member, or make it free."""
+    """Assign a clean task, or one whose annotator has left, to a member, or free it."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.writing() as session:

@@ -65,7 +65,7 @@ def export_page(
     project_id: int,
     error: FormError | None = None,
 ) -> Response:
-    """Return the export form, as sent if it was rejected."""
+    """Return the export page; with an error, its form has the values that were sent."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.reading() as session:

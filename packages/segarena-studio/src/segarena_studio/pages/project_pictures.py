@@ -1,4 +1,4 @@
-"""Pictures of a project: upload, and import from a folder of the server."""
+"""Pictures of a project: upload, and import from a folder on the server."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def take_folder(
     project_id: int,
     form: Form,
 ) -> Response:
-    """Add the pictures of a folder of the server, below those in its settings."""
+    """Add the pictures in a server folder, which must be below a folder in the settings."""
     _check_lead(request, project_id)
     site = site_of(request)
     named = Path(form.get("folder", "").strip())
@@ -75,7 +75,7 @@ def remove_task_picture(
     task_id: int,
     form: Form,
 ) -> Response:
-    """Remove the picture of a task from its project, while nobody has begun it."""
+    """Remove the picture of a task from its project, unless somebody has begun to annotate it."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.writing() as session:
@@ -86,7 +86,7 @@ def remove_task_picture(
 
 
 def _check_lead(request: Request, project_id: int) -> None:
-    """Raise `Refusal` before reading a large upload of somebody who may not add pictures."""
+    """Raise `Refusal` before reading a large upload from somebody who may not add pictures."""
     with site_of(request).database.reading() as session:
         find_project(session, project_id, visitor_of(request).person_id, needed="lead")
 

@@ -74,7 +74,7 @@ def list_projects(
     view: str = "",
     page: int = 1,
 ) -> Response:
-    """List the visitor's projects with what waits for the visitor in each, as cards or as a table."""
+    """List the visitor's projects, each with the work that waits for the visitor, as cards or as a table."""
     site = site_of(request)
     visitor = visitor_of(request)
     me = visitor.person_id or 0
@@ -119,7 +119,7 @@ def show_new_project(request: Request) -> Response:
 
 
 def new_page(request: Request, error: FormError | None = None) -> Response:
-    """Return the form of a new project, as typed if it was rejected."""
+    """Return the page of a new project; with an error, its form has the typed values."""
     offered = list_segmenters(site_of(request))
     return studio_page(
         request,

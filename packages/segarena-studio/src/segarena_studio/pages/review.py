@@ -296,7 +296,7 @@ def _paths(document: Document) -> list[str]:
 
 
 def region_colour(region_id: str) -> str:
-    """Return the CSS class of a region's colour, the one that it has in the editor (region-colours.js)."""
+    """Return the CSS class of a region's colour, which is the same in the editor (region-colours.js)."""
     # Derive the colour from the id, so that it stays the same when regions are reordered.
     digits = re.search(r"[0-9]+$", region_id)
     if digits:

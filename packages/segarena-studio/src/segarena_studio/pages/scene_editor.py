@@ -44,7 +44,7 @@ def show_scene(request: Request, task_id: int) -> Response:
 @router.get("/studio/tasks/{task_id:int}/view")
 @require_role("participant")
 def show_read_only(request: Request, task_id: int) -> Response:
-    """Show a drawing in the editor without changing it, for comments at positions; its annotator gets the editor."""
+    """Show a drawing read-only in the editor, to comment on positions; redirect its annotator to the editor."""
     with site_of(request).database.reading() as session:
         found = find_task(session, task_id, visitor_of(request).person_id)
         if found.is_own and found.is_open:

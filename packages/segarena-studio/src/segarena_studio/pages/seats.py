@@ -210,7 +210,7 @@ def voxels(
     run: str,
     seat: str,
 ) -> Response:
-    """Return the voxels of a volume, 16 bits each."""
+    """Return the 16-bit voxels of a volume."""
     found, info = _own(request, run, seat)
     file = found.seats.sample_folder(info.place) / "voxels.gz"
     if not file.is_file():
@@ -233,7 +233,7 @@ def _give(
         raise http_errors.conflict(f"expected the next round, got round {number}; reload the page")
     # A person corrects the previous prediction; without it there is nothing to correct.
     if number > 1 and run.seats.answered(info.seat, number - 1) is None:
-        raise http_errors.conflict("the previous round is not answered yet; wait for it")
+        raise http_errors.conflict("the previous round is not answered yet; wait for its answer")
     try:
         most = run.seats.info().most_prompts
         elapsed = elapsed_s(run.seats, info.seat, number)

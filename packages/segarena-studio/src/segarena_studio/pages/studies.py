@@ -250,7 +250,9 @@ def add_link(
     site = site_of(request)
     most = number_in(form.get("most", ""))
     if most is None:
-        raise http_errors.invalid(f"most: expected a number, got {form.get('most', '')[:40]!r}")
+        raise http_errors.invalid(
+            f"people per link: expected a whole number of at most nine digits, got {form.get('most', '')[:40]!r}"
+        )
     with site.database.writing() as session:
         row = _row(session, slug)
         make_link(session, row, form.get("label", ""), most, site.now())

@@ -206,7 +206,7 @@ async def begin(
     link: str,
     trial: str,
 ) -> Response:
-    """Record that the picture is now visible; return the seconds for which it has been visible already."""
+    """Record that the picture is now visible; return the seconds for which it has already been visible."""
     await read_page_json(request, EmptyBody)
 
     def begun() -> Response:

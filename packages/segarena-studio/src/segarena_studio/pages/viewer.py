@@ -171,7 +171,7 @@ def tell_rows(
     where: Annotated[list[str] | None, Query()] = None,
     sort: str = "",
 ) -> Response:
-    """Return a page of rows of a query with the known colours of their thumbnails, and the number of rows."""
+    """Return a page of a query's rows, with thumbnail colours if they are known, and the number of all rows."""
 
     def told() -> dict[str, Any]:
         question = parse_query(words, where, sort)

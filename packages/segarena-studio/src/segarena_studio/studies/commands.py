@@ -43,7 +43,7 @@ def new_study(
     data: Data = DATA,
     db: Db = None,
 ) -> None:
-    """Create a study from its dataset and prepare what participants will see.
+    """Create a study from its dataset and prepare the pictures that participants will see.
 
     segarena people study new study.toml --data challenges
     """
@@ -72,7 +72,7 @@ def add_link(
     data: Data = DATA,
     db: Db = None,
 ) -> None:
-    """Create a link by which people participate without an account.
+    """Create a link with which people can participate without an account.
 
     The link begins with the address at which the server was last started.
     """

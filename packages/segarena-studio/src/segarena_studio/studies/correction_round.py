@@ -82,7 +82,7 @@ def build_request(
     clicks = _first_clicks(session, row)
     if not clicks:
         raise InvalidInput(
-            f"study {slug} has no click of the first round that counts; collect some first"
+            f"study {slug} has no counted click in the first round; collect some first"
         )
     study = decode_study(row.description)
     return CorrectionRequest(
@@ -128,7 +128,7 @@ def write_corrections(
     rows: Sequence[ItemRow],
     by: Actor,
 ) -> None:
-    """Add targets to correct to a study.
+    """Add the targets of a second round to a study.
 
     Raises:
         InvalidInput: in the meantime the study was deleted, or got corrections under this name.
@@ -193,7 +193,7 @@ def _object(item: StudyTarget | StudyItem) -> _Object:
 
 
 def _first_clicks(session: Session, row: StudyRow) -> dict[_Object, list[Pixel]]:
-    """Return the clicks of the first round that count, as pixels by object."""
+    """Return the counted clicks of the first round, as pixels by object."""
     joined = (StudyItem.study_id == StudyTrial.study_id) & (StudyItem.number == StudyTrial.item)
     found = (
         select(StudyItem, StudyTrial.answer)

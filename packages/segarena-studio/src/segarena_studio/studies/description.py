@@ -105,7 +105,7 @@ class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return tuple(Arm(kind, mode) for kind in self.kinds for mode in self.modes)
 
     def seconds_of(self, mode: Mode) -> PhaseSeconds:
-        """Return how long the picture, the target and the picture again are visible."""
+        """Return the durations of the three phases: the picture, the target, and the picture again."""
         return PhaseSeconds(
             self.free_s,
             self.text_s if mode == "text" else self.shown_s,
@@ -129,12 +129,12 @@ class PhaseSeconds(NamedTuple):
 
     @property
     def until_allowed(self) -> float:
-        """When a prompt is allowed."""
+        """Seconds from the start of a trial until a prompt is allowed."""
         return self.free + self.shown + self.blocked
 
 
 def list_faults(study: Study) -> Iterator[str]:
-    """Yield the errors of a study, a line each: "field: reason"."""
+    """Yield the errors of a study, one line each: "field: reason"."""
     for field in ("kinds", "modes", "devices", "corrections"):
         values = getattr(study, field)
         if len(set(values)) < len(values):

@@ -102,7 +102,7 @@ def rotate_180(shown: NDArray[_Pixels], is_turned: bool) -> NDArray[_Pixels]:
 
 
 def shrink(picture: NDArray[np.uint8], longest_px: int) -> NDArray[np.uint8]:
-    """Shrink a picture to a limit of its longer side."""
+    """Shrink a picture so that its longer side has at most `longest_px` pixels."""
     height, width = picture.shape[:2]
     scale = longest_px / max(height, width)
     if scale >= 1:
@@ -118,7 +118,7 @@ def encode_jpeg(picture: NDArray[np.uint8]) -> bytes:
     options = [cv2.IMWRITE_JPEG_QUALITY, _QUALITY]
     is_made, data = cv2.imencode(".jpg", picture[:, :, ::-1], options)
     if not is_made:
-        raise StoreError(f"a picture of {picture.shape} cannot be written as JPEG")
+        raise StoreError(f"a picture of shape {picture.shape} cannot be written as JPEG")
     return data.tobytes()
 
 

@@ -1,4 +1,4 @@
-"""Datasets that open challenges keep hidden: studies show targets to strangers and must not reveal these.
+"""Datasets that open challenges keep hidden, and that studies must not reveal to strangers.
 
 A hidden dataset is recognized by its specification, which is fast, and by its data, which requires
 opening both datasets: the same files may have other names, be in other folders, or be only a
@@ -62,7 +62,7 @@ def check_samples(
     dataset: Dataset,
     hidden: Sequence[HiddenDataset],
 ) -> None:
-    """Raise `InvalidInput` if a dataset has a sample of a hidden one.
+    """Raise `InvalidInput` if a dataset has a sample of a hidden dataset.
 
     Hidden datasets that cannot be opened are skipped.
 
@@ -89,7 +89,7 @@ def _shares_samples(
     first: _FilesBySizes,
     second: _FilesBySizes,
 ) -> bool:
-    """Return whether both have a sample with the same file contents; only files of equal sizes are read."""
+    """Return whether two datasets share a sample with equal file contents; read only files of equal sizes."""
     # Hashing all files of two datasets would take hours, so hash only files of equal size.
     for size in first.keys() & second.keys():
         first_contents = {tuple(hash_files(files)) for files in first[size]}
@@ -122,6 +122,6 @@ def _files_of(dataset: Dataset) -> Iterator[list[Path]]:
 
 def _refusal(one: HiddenDataset) -> InvalidInput:
     return InvalidInput(
-        f"dataset: a study shows its targets to everybody with a link, and challenge {one.challenge} hides them; "
+        f"dataset: a study shows its targets to everybody with a link, but challenge {one.challenge} hides them; "
         "choose other data, or close the challenge first"
     )

@@ -84,7 +84,7 @@ class StudyLink(OrmModel):
 
 
 class StudyVisitor(OrmModel):
-    """A participant. Their browser has a key, of which the hash is stored here."""
+    """A participant. Their browser has a key, whose hash is stored here."""
 
     __tablename__ = "study_visitors"
     __table_args__ = (

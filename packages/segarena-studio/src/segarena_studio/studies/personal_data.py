@@ -1,4 +1,4 @@
-"""Personal data of accounts in studies: the studies created. Participants have no account."""
+"""Personal data of accounts in studies: the studies that they created. Participants have no account."""
 
 from __future__ import annotations
 

@@ -246,7 +246,7 @@ def find_neighbours(
     row: StudyRow,
     number: int,
 ) -> tuple[int | None, int | None]:
-    """Return the numbers of the items before and after one, without easy items."""
+    """Return the numbers of the items before and after an item, skipping easy items."""
     own = StudyItem.study_id == row.id, ~StudyItem.is_easy
     last_before = select(func.max(StudyItem.number)).where(*own, StudyItem.number < number)
     first_after = select(func.min(StudyItem.number)).where(*own, StudyItem.number > number)

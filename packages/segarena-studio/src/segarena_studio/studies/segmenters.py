@@ -33,7 +33,7 @@ def check_answers_clicks(spec: PluginSpec) -> None:
 
 
 def _fault_of(factory: Callable[..., Any]) -> str:
-    """Return why a segmenter is unsuitable, as far as its class says; "" if it is suitable."""
+    """Return why a segmenter is unsuitable, judged by its class alone; "" if it is suitable."""
     found = segmenter_capabilities(built_class(factory))
     if "image" not in found.sample_kinds:
         kinds = [f"{kind}s" for kind in sorted(found.sample_kinds)]

@@ -91,7 +91,7 @@ class TrialAnswer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     @property
     def decisive(self) -> Stroke:
-        """The stroke that decides on the device."""
+        """The stroke that determines the kind of device."""
         return self.strokes[0]
 
     @property

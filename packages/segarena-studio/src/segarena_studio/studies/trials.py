@@ -108,7 +108,7 @@ def trial_after(session: Session, trial: StudyTrial) -> StudyTrial | None:
 
 
 def begin_trial(trial: StudyTrial, now: float) -> float:
-    """Record that the picture is visible now; return for how many seconds it has been visible already.
+    """Record that the picture is visible now; return the seconds for which it has already been visible.
 
     Raises:
         OutOfOrder: the trial was already answered.
@@ -141,7 +141,7 @@ def check_and_judge(
     item: StudyItem,
     answer: TrialAnswer,
 ) -> Judgement:
-    """Validate and judge an answer; slow, and done outside of a transaction.
+    """Validate and judge an answer; call this outside a transaction, because it is slow.
 
     Raises:
         InvalidInput: the answer is impossible for this item.
@@ -187,7 +187,7 @@ def trial_item(session: Session, trial: StudyTrial) -> StudyItem:
 
 
 def item_mask(item: StudyItem) -> Mask:
-    """Return the mask to point at."""
+    """Return the mask that participants point at."""
     return decode_rle(item.mask, (item.height, item.width))
 
 

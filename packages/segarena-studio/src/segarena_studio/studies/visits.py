@@ -94,7 +94,7 @@ def find_link(
     site: Site,
     text: str,
 ) -> StudyLink | None:
-    """Return the link of an address, even one that was ended; None for a forged address."""
+    """Return the link of an address, even if the link has ended; None for a forged address."""
     claimed, _, signature = text.partition("-")
     number = number_in(claimed)
     if number is None:
@@ -207,7 +207,7 @@ def finish_visit(
     site: Site,
     visit: Visit,
 ) -> None:
-    """End a visit and store its completion code without a link to the answers; without a batch there is no code."""
+    """End a visit and store its completion code separately from the answers; no code without a finished batch."""
     visitor = visit.visitor
     # A second call must not create a second code.
     if visitor.state == "done":

@@ -69,7 +69,7 @@ class Collection:
 
     @cached_property
     def user_words(self) -> dict[str, str]:
-        """Prompts of the runs' users in words, by name; without users that have no description."""
+        """Descriptions of the prompts of the runs' users, by user name; omit users without one."""
         found: dict[str, str] = {}
         for _, folder in self.runs:
             found.update(users_in_words(folder.config))
@@ -201,7 +201,7 @@ def _dataset_named(text: str) -> tuple[str, Dataset]:
     try:
         return text, build("dataset", text)
     except SegarenaError as error:
-        raise InvalidInput(f"{text} is not a folder, and as a dataset: {error}") from error
+        raise InvalidInput(f"{text} is neither a folder nor a usable dataset: {error}") from error
 
 
 def _dataset_in(path: Path) -> Dataset:
@@ -211,7 +211,7 @@ def _dataset_in(path: Path) -> Dataset:
     except SegarenaError as error:
         if list_image_files(path):
             return cast("Dataset", UnlabelledFolder(path))
-        raise InvalidInput(f"{path}: expected a run, or pictures, or a dataset; {error}") from error
+        raise InvalidInput(f"{path}: expected a run, a dataset or pictures; {error}") from error
 
 
 def _by_data(runs: Sequence[RunFolder]) -> list[tuple[str, list[RunFolder]]]:

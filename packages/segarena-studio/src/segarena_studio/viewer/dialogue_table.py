@@ -169,7 +169,7 @@ def _reduced(folder: RunFolder, only: range | None) -> pl.DataFrame:
 
 
 def metric_columns(folder: RunFolder, columns: Sequence[str]) -> list[str]:
-    """Return the metrics among a run's columns, the first of its benchmark's summary first."""
+    """Return the metrics among a run's columns; the first metric of the benchmark's summary comes first."""
     headline = [statistic.metric for statistic in folder.config.benchmark.summary[:1]]
     metrics = [name for name in columns if name not in COLUMNS["records"]]
     # A stable sort keeps the other metrics in order.
@@ -239,7 +239,7 @@ def _own(
     number: int,
     runs: int,
 ) -> str:
-    """Return the name of a run's column: numbered where there are several runs."""
+    """Return the name of a run's column; if there are several runs, the name has a number."""
     if runs == 1:
         return name
     return f"{name}.{number + 1}"

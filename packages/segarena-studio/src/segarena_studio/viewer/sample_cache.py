@@ -41,7 +41,7 @@ class LoadedSample:
         )
 
     def targets(self, target: str) -> Sequence[Target]:
-        """Return the target of an id, or all targets for "".
+        """Return the target with an id, or all targets for "".
 
         Raises:
             SampleInvalid: the sample has no such target.

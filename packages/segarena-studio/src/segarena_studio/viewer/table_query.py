@@ -104,7 +104,7 @@ class TableQuery:
 
 def _check_column(column: str, kinds: Mapping[str, str]) -> None:
     if column not in kinds:
-        raise InvalidInput(f"expected a column of {', '.join(kinds)}, got {column!r}")
+        raise InvalidInput(f"expected one of the columns {', '.join(kinds)}, got {column!r}")
 
 
 def _holds(condition: Condition, kind: str) -> pl.Expr:

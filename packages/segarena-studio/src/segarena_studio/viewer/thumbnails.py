@@ -41,7 +41,7 @@ def render_thumbnail(
 
 
 def dominant_colour(thumbnail: bytes) -> str:
-    """Return the most frequent colour of a thumbnail as #rrggbb, for its place while it loads.
+    """Return the most frequent colour of a thumbnail as #rrggbb, shown while the thumbnail loads.
 
     Colours that differ by less than a quarter of a channel's range count as the same.
     """

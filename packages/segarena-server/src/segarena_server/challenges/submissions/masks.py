@@ -36,7 +36,7 @@ _HEAD = struct.Struct(">8sL4sLL")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedMasks:
-    """Requirements on the masks of one sample.
+    """Requirements for the masks of one sample.
 
     Attributes:
         key: key of the sample.
@@ -51,7 +51,7 @@ class ExpectedMasks:
     objects: tuple[int, ...]
 
     def names(self, dialogue: int) -> list[str]:
-        """Return the file names of one mask."""
+        """Return the file names of the mask of a dialogue; a video has one file per frame."""
         stem = f"{self.key}/{dialogue}"
         if self.kind == "video":
             return [f"{stem}/{frame:05d}.png" for frame in range(self.shape[0])]
@@ -160,13 +160,15 @@ def _picture(
         decoded_size = read_stored_size(path, error=InvalidMask)
         if decoded_size != (height, width):
             raise InvalidInput(
-                f"{name}: expected one header of a PNG, got several of different sizes"
+                f"{name}: expected one header in the PNG, got several with different sizes"
             )
         values = read_mask_values(path)
     except InvalidMask as error:
         raise InvalidInput(str(error).replace(str(path), name)) from error
     if values.shape != tuple(size):
-        raise InvalidInput(f"{name}: is rotated by its EXIF tag; save it without the tag")
+        raise InvalidInput(
+            f"{name}: expected a PNG without rotation, got one with an EXIF tag that rotates it; remove the tag"
+        )
     return values
 
 

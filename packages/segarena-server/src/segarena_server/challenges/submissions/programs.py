@@ -146,7 +146,7 @@ def _source(sent: Path) -> bytes:
 
 
 def _without_command(message: str) -> str:
-    """Remove from a worker's error message the command that starts it on this server."""
+    """Remove the server's start command from the error message of a worker."""
     if missing := re.search(r"has no module ([\w.]+)", message):
         return f"the server has no module {missing[1]}; ask the organiser for it, or include it in a zip"
     if command := _COMMAND.search(message):

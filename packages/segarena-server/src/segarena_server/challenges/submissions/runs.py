@@ -60,7 +60,7 @@ def run_faults(
     plan: Plan,
     samples: Sequence[str],
 ) -> list[str]:
-    """Return why a folder cannot be evaluated as a run of a plan; no plug-in that it names is built.
+    """Return why a folder cannot be evaluated as a run of a plan; build none of the plug-ins in the folder.
 
     Args:
         path: path of the folder.
@@ -99,7 +99,7 @@ def _differences(
         yield "the segmenter had access to the ground truth"
     missing = [name for name in samples if name not in folder.samples]
     if missing:
-        yield f"{len(missing)} of {len(samples)} samples are missing, {missing[0]} first"
+        yield f"{len(missing)} of {len(samples)} samples are missing, such as {missing[0]}"
     elif any(folder.samples.index(name) in {*folder.pending()} for name in samples):
         yield "the run is not finished"
     elif not {*range(1, rules.rounds)} <= {*has.keep_rounds}:

@@ -1,4 +1,4 @@
-"""The submission that a worker process unpacked last, and the program that it started from it."""
+"""The last submission that a worker process unpacked, and the program started from it."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class MaskSample:
     objects: tuple[int, ...]
 
     def expected_masks(self) -> masks.ExpectedMasks:
-        """Return the requirements on the sample's masks."""
+        """Return the requirements for the sample's masks."""
         sample = unpack_sample(self.storage.read(self.sha256), self.key)
         return masks.ExpectedMasks(
             key=self.key,

@@ -1,4 +1,4 @@
-"""Jobs for challenges described on a page: preview, creation and change (jobs because opening samples is slow)."""
+"""Jobs for challenges described on a page: preview, creation and change. Opening samples is too slow for a request."""
 
 from __future__ import annotations
 

@@ -225,7 +225,7 @@ def _received_prompts(session: Session, run: Run) -> dict[str, tuple[bytes, ...]
 
 
 def _prompts_of_others(session: Session, run: Run) -> dict[str, tuple[tuple[bytes, ...], ...]]:
-    """Return the prompts of other runs about the samples of a run, sent before it ended, by sample and run.
+    """Return other runs' prompts about a run's samples, sent before this run ended, by sample and other run.
 
     Runs of the team itself come first, because it certainly knows their prompts.
     """

@@ -145,7 +145,7 @@ class RemoveNameTask:
 
 
 class RemoveName(JobKind):
-    """Removes a segmenter name chosen by a deleted account from a run folder; `about` of each job is the run id."""
+    """Removes a deleted account's name for a segmenter from a run folder; `about` of each job is the run id."""
 
     name = REMOVE_NAME
 

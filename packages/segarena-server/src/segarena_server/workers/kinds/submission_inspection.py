@@ -138,7 +138,7 @@ class InspectSubmission(JobKind):
         job: Job,
         error: SegarenaError,
     ) -> None:
-        """Mark the submission as dead through a server fault; it does not count towards quotas."""
+        """Mark the submission as dead because of a server fault; it does not count towards quotas."""
         submission = session.get_one(Submission, job.about)
         submission.state = "dead"
         submission.failure = str(error)

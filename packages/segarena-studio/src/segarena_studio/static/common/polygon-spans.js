@@ -16,7 +16,7 @@
 const FARTHEST = 2 ** 18;
 
 /**
- * Return the pixels inside outlines in a picture; outlines of less than three vertices have none.
+ * Return the pixels inside outlines in a picture; outlines with fewer than three vertices have none.
  * @param {Polygon[]} outlines
  * @param {Size} size
  * @returns {Spans}

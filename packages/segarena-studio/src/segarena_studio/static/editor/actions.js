@@ -113,7 +113,7 @@ export const ACTIONS = [
   { name: "extend", title: "Draw a hole in the region, or a further part of it", keys: ["Shift+H"], group: "Region",
     when: (editor) => hasRegion(editor) && !editor.alsoSelected.size && !editor.isReadOnly,
     run: (editor) => drawing(editor).begin(editor.selected), isOn: (editor) => editor.tool.name === "draw" && drawing(editor).owner !== null },
-  { name: "join", title: "Join the selected regions into one of several parts or with holes", keys: ["Shift+U"], group: "Region",
+  { name: "join", title: "Join the selected regions into one with several parts or holes", keys: ["Shift+U"], group: "Region",
     when: (editor) => editor.alsoSelected.size > 0 && !editor.isReadOnly, run: join },
   { name: "select-all", title: "Select all regions that the list shows", keys: ["Alt+A"], group: "Region", when: (editor) => !isDrawing(editor),
     run: (editor) => editor.selectAll(editor.listed()) },

@@ -21,7 +21,7 @@ import { area, contains } from "../common/geometry.js";
  * @property {number} model_ms  the part of it spent in the segmenter
  */
 
-/** Tolerance of the simplified outline: no pixel farther than this from it changes sides. */
+/** Tolerance of the simplified outline: pixels farther than this from the outline stay on the same side. */
 const TOLERANCE_PX = 1;
 const MOST_PROMPTS = 100;
 const MOST_POINTS = 5000;

@@ -1,5 +1,5 @@
-// Checks that take long: the server responds with their progress, and the page asks again until they
-// are finished.
+// Checks that take a long time: the server responds with their progress, and the page asks again until
+// they are finished.
 
 /** @typedef {import("../common/api.js").Answer} Answer */
 /** @typedef {{step: string, done: number, total: number, unit: string}} CheckProgress */

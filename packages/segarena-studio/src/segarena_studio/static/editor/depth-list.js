@@ -229,7 +229,7 @@ class Drag {
     this.landing.style.top = `${this.to > from ? bottom - heights[from] : tops[this.to]}px`;
   }
 
-  /** Scroll while the pointer is near an end of the list, also if it does not move. */
+  /** Scroll while the pointer is near an end of the list, even if it does not move. */
   scroll() {
     const { place } = this.list;
     const { top, bottom } = place.getBoundingClientRect();

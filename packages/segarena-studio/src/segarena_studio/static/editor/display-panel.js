@@ -10,7 +10,7 @@ import { PRESETS, firstWindow, greys, presetsOf, short, tableOf } from "../../..
 /** @typedef {import("../../../reports/viewer/window-level.js").Window} Window */
 /** @typedef {import("../../../reports/viewer/window-level.js").Levels & {is_inverted: boolean}} DeepLevels */
 
-/** Keys from left to right: darker, brighter, less contrast, more contrast, as it was. */
+/** Keys from left to right: darker, brighter, less contrast, more contrast, reset. */
 const KEYS = ["5", "6", "7", "8", "9"];
 
 export class DisplayPanel {

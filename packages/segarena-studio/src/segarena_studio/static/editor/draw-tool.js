@@ -46,7 +46,7 @@ export class Drawing {
     if (id !== null && editor.scene.region(id).is_locked) return void editor.refuse("locked");
     this.extended = id;
     editor.useTool("draw");
-    // A read-only picture has refused.
+    // In a read-only picture, the editor has refused the tool.
     if (editor.tool !== this) return;
     editor.select(id);
     editor.changed();
@@ -67,7 +67,7 @@ export class Drawing {
   advice() {
     const { open } = this.editor.scene;
     if (!open.length && this.owner !== null) return "Click along a hole inside the region, or along a further part outside.";
-    if (!open.length) return "Click along the outline of a region, also where it is hidden.";
+    if (!open.length) return "Click along the outline of a region, even where it is hidden.";
     return open.length < 3 ? "Continue along the outline." : "";
   }
 

@@ -292,7 +292,7 @@ export class Editor {
   }
 
   /**
-   * Return the snap target of a new vertex at a position; null if the magnet is off.
+   * Return the snap target of a new vertex at a position; null if snapping is off.
    * @param {Touch} touch @param {{except?: Set<number>}} [options] @returns {Target | null}
    */
   snapAt(touch, options = {}) {

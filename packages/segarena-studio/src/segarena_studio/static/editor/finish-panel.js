@@ -1,4 +1,4 @@
-// The live list of problems in a scene, and the dialog that finishes it, with its two questions.
+// The live list of problems in a scene, and the dialog with two questions that finishes the scene.
 
 import { nameOf } from "./actions.js";
 import { askUntilChecked, progressText } from "./check-progress.js";

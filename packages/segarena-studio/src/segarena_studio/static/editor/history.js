@@ -117,7 +117,7 @@ export class History {
   }
 
   /**
-   * Restore the output of `toJSON` for the same scene; empty for a different one.
+   * Return the history that `toJSON` has written; an empty one if it belongs to a different scene.
    * @param {Scene} scene
    * @param {any} json
    */
@@ -269,8 +269,7 @@ function stampOf(scene) {
   const named = regions.map(({ id, name, is_stuff, is_hidden, is_locked, attributes, starts }) => {
     /** @type {unknown[]} */
     const fields = [id, name, is_stuff, is_hidden, is_locked];
-    // Drawings without attributes or further outlines keep the fingerprint that they had before there
-    // were any.
+    // Drawings without attributes and further outlines have the same fingerprint as before these existed.
     if (hasAttributes(attributes)) fields.push(attributes);
     if (starts) fields.push(starts);
     return fields;

@@ -27,7 +27,7 @@ export class KeysDialog {
       own.resetAll();
       this.update("All keys are the usual ones again.");
     });
-    // The dialog closes on Escape, which only ends the waiting here.
+    // Escape would close the dialog, but here it only ends the wait for a key.
     dialog.addEventListener("keydown", (event) => this.key(event), { capture: true });
   }
 

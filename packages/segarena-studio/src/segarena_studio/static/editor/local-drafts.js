@@ -44,7 +44,7 @@ export class Drafts {
   }
 
   /**
-   * Delete the draft that a tab stored of a picture.
+   * Delete a tab's draft of a picture.
    * @param {number} person
    * @param {string} task
    * @param {string} tab
@@ -130,8 +130,8 @@ function result(request) {
 }
 
 /**
- * Open tabs of this browser: each holds a lock of its name until it is closed, killed or navigated
- * away.
+ * Open tabs of this browser: each holds a lock with its name until it is closed, is killed or
+ * navigates away.
  */
 export class Tabs {
   /** @param {LockManager | undefined} [locks]  unavailable without TLS; then every other tab counts as closed */

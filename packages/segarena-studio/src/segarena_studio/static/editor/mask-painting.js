@@ -26,7 +26,7 @@ export const TOLERANCE_PX = 1;
 const MARGIN_PX = 3;
 /** Largest distance of a kept vertex from the outline of the mask. */
 const NEAR_PX = 1.5;
-/** Smaller parts and holes that a stroke leaves behind are slips, in square px. */
+/** Smaller parts and holes that a stroke leaves behind count as accidental, in square px. */
 const LEAST_PART_PX = 16;
 const MOST_PIXELS = 120e6;
 
@@ -46,7 +46,7 @@ export function paintRegion(steps, stroke) {
 }
 
 /**
- * Add a stroke to a region, or erase it. Erasing can cut holes, and cut the region in parts. Painting
+ * Add a stroke to a region, or erase it. Erasing can cut holes, and cut the region into parts. Painting
  * can add parts, and makes holes smaller; a place that it only surrounds is filled. Erasing a
  * hole that regions in front cover is rejected ("covered"): the erased region continues behind them.
  * @param {Steps} steps
@@ -60,8 +60,8 @@ export function paintOn(steps, id, stroke) {
   if (region.is_locked) return "locked";
   const box = strokeBox(stroke, MARGIN_PX);
   const all = ringsOf(region).map((ring) => ({ ring, polygon: ring.map((point) => scene.points[point]) }));
-  // Outlines away from the stroke stay. Where the stroke is, a point lies inside an odd number of them
-  // or an even number, and the mask of the other outlines has to be changed accordingly.
+  // Outlines away from the stroke stay. If the stroke is inside an odd number of them, painting clears
+  // pixels in the mask of the other outlines, and erasing sets them.
   const away = all.filter(({ polygon }) => isAway(polygon, box));
   const near = orientedOutlines(all.filter((one) => !away.includes(one)));
   const [staying, changing] = [away, near].map((outlines) => outlines.map(({ polygon }) => polygon));
@@ -145,8 +145,8 @@ function keepVertices(old, traced, { box, staying, earlier }) {
 }
 
 /**
- * Return an outline along a border with vertices of one of the old outlines, which is then used; null
- * if none follows the border.
+ * Return an outline along a border that keeps vertices of an old outline, and remove that outline from
+ * `unused`; null if no old outline follows the border.
  * @param {Set<OldOutline>} unused
  * @param {Polygon} border
  * @param {Box} box where the mask has changed

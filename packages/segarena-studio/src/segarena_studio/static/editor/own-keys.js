@@ -42,7 +42,7 @@ export class OwnKeys {
     this.load();
   }
 
-  /** Apply the stored keys, also those that another tab has stored since. */
+  /** Apply the stored keys, including those that another tab has stored since. */
   load() {
     const own = this.read();
     for (const action of this.changeable()) action.keys = own[action.name] ?? this.defaultsOf(action);
@@ -75,7 +75,7 @@ export class OwnKeys {
   }
 
   /**
-   * Whether a key of two actions would be ambiguous.
+   * Whether a key would be ambiguous if two actions had it.
    * @param {Action} one
    * @param {Action} other
    * @param {string} key

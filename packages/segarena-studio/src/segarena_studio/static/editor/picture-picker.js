@@ -1,5 +1,5 @@
-// The dialog of the other pictures of a project: go on with one of them, or copy the regions that
-// one has drawn on it.
+// The dialog of the other pictures of a project: continue with one of them, or copy the regions that
+// the user has drawn on it.
 
 import { copyRegions } from "./region-commands.js";
 import { find } from "../common/dom.js";
@@ -53,7 +53,7 @@ export class PicturePicker {
   /** @param {Entry[]} entries */
   showCopies(entries) {
     this.list.replaceChildren(...entries.map((entry) => this.line(entry, `/studio/tasks/${entry.id}/thumbnail`, () => void this.copy(entry))));
-    this.tell(entries.length ? "The regions are added in front of all and selected, as one step. The picture that you saved last comes first." : "You have drawn on no other picture of this project yet.");
+    this.tell(entries.length ? "The regions are added in front of all others and selected, as one step. The picture that you saved last comes first." : "You have drawn on no other picture of this project yet.");
   }
 
   /**

@@ -48,7 +48,7 @@ export function deleteRegions(steps, ids) {
 }
 
 /**
- * Make regions one region with all their outlines, at the place and with the name of the frontmost one.
+ * Join regions into one with all their outlines, with the place and the name of the frontmost one.
  * An outline within another one becomes a hole.
  * @param {Steps} steps
  * @param {string[]} ids front first

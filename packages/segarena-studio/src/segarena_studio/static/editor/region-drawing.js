@@ -6,7 +6,7 @@
 //   "repeated"  the vertex is there already           "crosses"       the outline would intersect itself
 //   "taken"     the outline already has that line     "few", "small"  too little to close
 //   "nothing"   there is nothing to change            "locked"        the region is locked
-//   "outlines"  the points lie on different outlines  "across"        the outline meets the region's
+//   "outlines"  the points lie on different outlines  "across"        it meets an outline of the region
 //   "covered"   a region in front covers the hole
 
 import { shareOnEdge } from "./vertex-editing.js";
@@ -124,7 +124,7 @@ export function closeOpen(steps, { size }) {
 
 /**
  * Close the outline and add it to a region: as a hole if it lies inside, as a further part if it lies
- * outside. Rejections beside those of `closeOpen`: "locked", "across", "covered".
+ * outside. Rejections in addition to those of `closeOpen`: "locked", "across", "covered".
  * @param {Steps} steps
  * @param {string} id
  */

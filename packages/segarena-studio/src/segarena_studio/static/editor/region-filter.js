@@ -23,7 +23,7 @@ export class RegionFilter {
   }
 
   /**
-   * Whether the list shows a region. Words may come in any order and case; a whole number is the
+   * Whether the list shows a region. Words may come in any order and case; a whole number matches the
    * region at that position in the depth order.
    * @param {Region} region
    * @param {number} place 0 for the front

@@ -130,7 +130,7 @@ function checkVisible(scene, { id }, depth) {
 
 /**
  * Whether an outline of a region contains all vertices of another region. Vertices do not tell whether
- * a region shows through a hole, so regions with holes contain none; the visible pixels tell.
+ * a region shows through a hole, so this is false for regions with holes; the visible pixels tell.
  * @param {Scene} scene
  * @param {string} outer
  * @param {string} inner

@@ -146,8 +146,8 @@ function takeView(steps, base, other) {
 }
 
 /**
- * Return the ids of all regions of the result, front first: my order, in which regions that they
- * added or moved come after the one that precedes them in theirs.
+ * Return the ids of all regions of the result, front first: my order; a region that the other
+ * side added or moved comes after the region that precedes it there.
  * @param {Side} own
  * @param {Side} other
  * @param {Set<string>} taken
@@ -242,8 +242,8 @@ class PointMap {
   }
 
   /**
-   * Return my point at the place of one of theirs, if it belongs to the same regions; undefined if
-   * there is none.
+   * Return my point at the place of one of their points, if both belong to the same regions; undefined
+   * if there is none.
    * @param {number} point
    */
   find(point) {

@@ -222,7 +222,7 @@ export class Scene {
   }
 
   /**
-   * Give a region another id; not a step of the history, which must be renamed too.
+   * Give a region another id; the history does not record this, so it must be renamed there too.
    * @param {string} from
    * @param {string} to an unused id
    */
@@ -271,7 +271,7 @@ export class Scene {
   }
 
   /**
-   * Replace points of a region of one outline.
+   * Replace points of a region with one outline.
    * @param {Region} region
    * @param {number} at
    * @param {number} count
@@ -379,7 +379,7 @@ function previousPlace({ ring, starts = [] }, place) {
 }
 
 /**
- * Return the first index of the outline that contains an index, and that after its last one.
+ * Return the first index of the outline that contains an index, and the index after its last one.
  * @param {number} length of the ring
  * @param {number[]} starts
  * @param {number} place

@@ -180,7 +180,7 @@ function insertAtNearest(steps, id, point) {
 }
 
 /**
- * Return the outline of a region that has a point, with another point after it.
+ * Return the outline on which a region has the point `after`, with another point inserted after it.
  * @param {Scene} scene
  * @param {Region} region
  * @param {number} after
@@ -236,7 +236,7 @@ function deleteTogether(steps, points, only) {
 }
 
 /**
- * Delete the outline of a region that has a point: a hole, or one of its parts.
+ * Delete the outline on which a region has a point: a hole or a part of the region.
  * @param {Steps} steps
  * @param {string} id
  * @param {number} point

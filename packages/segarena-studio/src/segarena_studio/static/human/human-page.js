@@ -237,7 +237,7 @@ class Seat {
     }
   }
 
-  /** Poll for an answer that takes long to arrive. */
+  /** Poll for an answer that takes a long time to arrive. */
   async poll() {
     this.isBusy = true;
     this.clock.stop("sent");
@@ -266,11 +266,11 @@ class Seat {
     try {
       localStorage.setItem(this.draftName(), JSON.stringify(draft));
     } catch {
-      // Browser storage is off or full: the prompts exist in this page only, and can still be sent.
+      // Browser storage is off or full: the prompts exist only in this page, and can still be sent.
     }
   }
 
-  /** Delete the stored draft once it was sent. */
+  /** Delete the stored draft once it has been sent. */
   dropDraft() {
     try {
       localStorage.removeItem(this.draftName());

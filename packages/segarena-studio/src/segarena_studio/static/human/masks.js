@@ -37,7 +37,7 @@ export function planeSize(shape, axis) {
 }
 
 /**
- * Return the position in the sample of a pixel of a plane.
+ * Return the position of a plane's pixel in the sample.
  * @param {number[]} shape
  * @param {number} axis
  * @param {number} index
@@ -52,7 +52,7 @@ export function positionOf(shape, axis, index, [x, y]) {
 }
 
 /**
- * Return the plane perpendicular to an axis that contains a position, and the point on it.
+ * Return the plane through a position, perpendicular to an axis, and the position as a point on the plane.
  * @param {number[]} position
  * @param {number} axis
  * @returns {{index: number, point: [number, number]}}

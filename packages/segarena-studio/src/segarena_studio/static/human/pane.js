@@ -62,7 +62,7 @@ export class SeatPane {
   }
 
   /**
-   * Make this the main pane, which receives keyboard input, or not.
+   * Set whether this is the main pane, which receives keyboard input.
    * @param {boolean} isMain
    */
   setMain(isMain) {

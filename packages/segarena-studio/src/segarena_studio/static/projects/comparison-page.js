@@ -249,7 +249,7 @@ class ComparisonPage {
     holder.addEventListener("contextmenu", (event) => event.preventDefault());
     document.addEventListener("keydown", (event) => {
       const key = keyOf(event);
-      // The button that is held by the pointer is held by these keys too.
+      // These keys hold the button down, as the pointer does.
       const isHolder = event.target === holder && (key === "Space" || key === "Enter");
       if (isHolder) this.hold(true);
       else if (isTaken(event.target, key) || !this.press(key)) return;

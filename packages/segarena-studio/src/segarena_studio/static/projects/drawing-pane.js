@@ -138,7 +138,7 @@ export class DrawingPane {
   }
 
   /**
-   * Mark the regions of disagreements about outlines.
+   * Mark the regions whose outlines disagree.
    * @param {Disagreement[]} found
    */
   mark(found) {

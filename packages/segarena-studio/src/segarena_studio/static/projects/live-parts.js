@@ -9,7 +9,7 @@ const PARTS = "[data-live][id]";
 let requests = 0;
 
 /**
- * Replace the live parts of this page by those of the same page on the server, or of another one.
+ * Replace the live parts of this page by those of the page at an address, such as this page's own.
  * @param {string} address
  * @returns {Promise<boolean>} false if the server cannot be reached or sent another page
  */

@@ -26,12 +26,12 @@ async function send(form, file) {
     if ("refused" in told) return told;
     return {new: 0, known: 0, same: [], notes: [], refused: [`${file.name}: ${told.message ?? answer.status}`]};
   } catch {
-    return {new: 0, known: 0, same: [], notes: [], refused: [`${file.name}: the server did not answer; send it again`]};
+    return {new: 0, known: 0, same: [], notes: [], refused: [`${file.name}: the server did not answer; send the file again`]};
   }
 }
 
 /**
- * Reject a file that is no picture by its name, such as a folder, without sending it.
+ * Reject a file whose name is not that of a picture, such as a folder, without sending it.
  * @param {File} file
  * @returns {Added}
  */

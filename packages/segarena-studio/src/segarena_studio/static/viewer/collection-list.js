@@ -54,8 +54,8 @@ function telling() {
 }
 
 /**
- * Build the card of a row. Its thumbnail is requested at once, ahead of scrolling; until it comes,
- * its place has its dominant colour if that is known.
+ * Build the card of a row. Its thumbnail is requested at once, ahead of scrolling; until it arrives, the
+ * card shows the thumbnail's dominant colour if it is known.
  * @param {Record<string, any>} row
  * @param {string} colour  #rrggbb, or "" if unknown
  */

@@ -22,7 +22,7 @@ export class Controls {
      * @returns {any}
      */
     this.control = (name) => this.form.elements.namedItem(name);
-    this.control("target").checked = window.innerWidth >= NARROW_PX; // runs show the outline in any case
+    this.control("target").checked = window.innerWidth >= NARROW_PX; // with runs, the outline is always shown
     this.form.addEventListener("submit", (event) => event.preventDefault());
     this.form.addEventListener("input", (event) => this.chosen(/** @type {HTMLInputElement} */ (event.target)));
     this.control("play").addEventListener("click", () => viewer.player.toggle());

@@ -1,4 +1,4 @@
-"""Runs ended by a server fault: whether their team may have their samples again in a ranked run."""
+"""Runs ended by a server fault: whether the team may have the same samples again in a ranked run."""
 
 from __future__ import annotations
 

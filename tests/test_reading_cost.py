@@ -1,4 +1,4 @@
-"""Measures of how hard the code is to read must not get worse; CONTRIBUTING.md explains them.
+"""Measures of how hard the code is to read must not get worse; docs/language.md explains them.
 
 They show where to look again. A line broken only to lower a measure makes the code worse: raise the limit here
 instead, and say why.

@@ -66,7 +66,7 @@ class RoundRecorder:
         values: Mapping[str, float],
         parts: Iterable[tuple[int, int, Mapping[str, float]]] = (),
     ) -> None:
-        """Record a round: a dialogue whose `previous` answers its last prompts, and its metric values."""
+        """Record a round: its metric values, and the dialogue with its answer as `previous`."""
         self.answered += 1
         key = self.about.key
         round_ = self.answered

@@ -55,7 +55,7 @@ FAULTS = {
     "NoBoxes": ("answers box prompts in two rounds (image)", "NotImplementedError: boxes"),
     "NoWeights": (
         "reports the files that determine its answers",
-        "weights names nowhere.pth, which is not a file",
+        "weights: expected files, got nowhere.pth, which does not exist or is not a file",
     ),
     "LeavesInDisgust": ("continues after a prompt outside the sample", "ended with exit code 3"),
     "IntoThePipe": ("answers click prompts in two rounds (image)", "broke the protocol"),

@@ -48,7 +48,7 @@ class SampleInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChallengeRunInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A run at the server, as it describes the run to the participant."""
+    """A run at the server, as the server describes it to the participant."""
 
     id: str
     places: list[SampleInfo] = []

@@ -107,7 +107,7 @@ class SubmissionInfo(msgspec.Struct, frozen=True, kw_only=True):
     run_state: str | None = None
     queue: QueueInfo | None = None
     standing: tuple[str, ...] = ()
-    """Lines of text about its scores, after the evaluation."""
+    """Lines of text about the run's scores, after the evaluation."""
 
     @property
     def is_over(self) -> bool:

@@ -104,7 +104,7 @@ class RoundRecorder:
         return rows
 
     def _masks(self, dialogue: Dialogue) -> list[MaskRow]:
-        """Return the last prediction, object by object."""
+        """Return the rows of the last prediction, one per object."""
         if dialogue.previous is None:
             return []
         last = dialogue.previous.mask

@@ -31,7 +31,7 @@ _MAX_PLAIN_ANSWER_BYTES = 2**20
 """Size limit of answers to all verbs except predict and pack; such answers contain no arrays."""
 
 MAX_LOSSES = 2
-"""A sample fails once this many workers have been lost over it."""
+"""A sample fails once this many workers have been lost on it."""
 
 _END_S = 10.0
 """Time limit for stopping a worker, in seconds."""

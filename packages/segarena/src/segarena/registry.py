@@ -239,7 +239,7 @@ def build(kind: str, plugin: PluginSpec | str) -> Any:
     try:
         made = factory(**options)
     except PredictTimeout as error:
-        # Where it hangs is what its author needs to know.
+        # The author of the plug-in needs to know where it hangs.
         raise PluginInvalid(with_location(str(error), error)) from error
     except SegarenaError:
         raise

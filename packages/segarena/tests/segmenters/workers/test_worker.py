@@ -211,7 +211,7 @@ GREETING = "import sys; sys.stdout.write('segarena-worker 1\\n'); sys.stdout.flu
 NONSENSE = {
     "letters": (
         "print('Traceback (most recent call last)', flush=True)",
-        "broke the protocol: a frame of",
+        "broke the protocol: expected a header of",
     ),
     "another request's answer": (
         "import struct, json; t = json.dumps({'id': 99, 'ok': {}}).encode(); "

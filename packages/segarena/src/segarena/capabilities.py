@@ -365,7 +365,7 @@ def display_name(segmenter: object) -> str:
 
 
 def peak_bytes_elsewhere(segmenter: object) -> int:
-    """Return the peak bytes of the separate process that runs a segmenter; 0 if there is none."""
+    """Return the peak memory in bytes of the other process that runs a segmenter; 0 if there is none."""
     return getattr(segmenter, "peak_bytes_elsewhere", 0)
 
 

@@ -157,7 +157,7 @@ class SamplePrefetcher:
             thread.join(_END_S)
 
     def _will_load(self, sample_id: str) -> bool:
-        """Return whether the thread has still to load this sample."""
+        """Return whether the thread still has to load this sample."""
         return self.is_ahead and self._index.get(sample_id, -1) >= self._next
 
     def _skip(self, sample_id: str) -> None:
@@ -204,7 +204,7 @@ class SamplePrefetcher:
         return len(self._loads) < self._max_samples and used_bytes < self._max_bytes
 
     def _load_ahead(self) -> None:
-        """Load all samples, or until the prefetcher is closed; the thread runs this function."""
+        """Load samples until all are loaded or the prefetcher is closed; the thread runs this function."""
         while True:
             with self._changed:
                 while not self._is_over and not self._may_start():

@@ -136,7 +136,7 @@ def _repeat(
 
 
 def _make_sample(image: Any, target: Target) -> Sample:
-    """Return the given sample, or make one from an image, or without an image only from the shape."""
+    """Return the given sample, or make one from an image, or from the shape alone."""
     shape = target.mask.shape
     if isinstance(image, ImageSample | VolumeSample | VideoSample):
         if image.shape != shape:

@@ -419,7 +419,7 @@ def _read_run(folder: RunFolder, **attributes: Any) -> Run:
 
 
 def _within_rounds(summary: Sequence[Statistic], rounds: int) -> list[Statistic]:
-    """Return the statistics; a metric's final value after more than `rounds` rounds is taken after `rounds`."""
+    """Return the statistics, with final metric values taken after `rounds` if their own round is later."""
     last_rounds: dict[str, int] = {}
     for statistic in summary:
         if statistic.kind == "at_round":

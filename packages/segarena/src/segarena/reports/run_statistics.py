@@ -211,7 +211,7 @@ def _compute_means(
     users: Sequence[str],
     statistics: Sequence[Statistic],
 ) -> None:
-    """Compute all means that are not cached yet in one call, because they share their random draws."""
+    """Compute in one call all means that are not cached yet, because they share their random draws."""
     samples: dict[Hashable, tuple[NDArray[np.float64], NDArray[np.int64]]] = {}
     for user in users:
         for statistic in statistics:

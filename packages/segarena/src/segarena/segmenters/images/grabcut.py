@@ -155,7 +155,7 @@ class GrabCutSegmenter:
         previous: Mask,
         radius_px: int,
     ) -> NDArray[np.int8]:
-        """Return the marks of all clicks, lines and boxes, and of the newest lassos where others left gaps.
+        """Return the marks of clicks, lines and boxes; the newest lassos mark only pixels without a mark.
 
         Boxes give marks only until something is segmented. After that, the previous mask contains
         their information, and corrections may be outside of them. The rim of a lasso gives no

@@ -48,7 +48,7 @@ def test_a_run_says_in_one_line_what_to_do_and_join_does_it(server, tmp_path, mo
     assert "We are a lab." in run(*decide)
     assert "reason: expected one" in run(*decide, "--decline", "ann", code=2)
     assert "declined" in run(*decide, "--decline", "ann", "--reason", "who are you?")
-    assert "declined before: who are you?" in run("join", challenge, code=1)
+    assert "your earlier request was declined: who are you?" in run("join", challenge, code=1)
     assert "approved" in run(*decide, "--approve", "ann")
     assert "you can take part" in run("join", challenge)
     assert segarena.evaluate(**take_part).is_complete

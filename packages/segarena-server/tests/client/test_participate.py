@@ -322,7 +322,7 @@ def test_which_phase_is_meant_must_be_clear(tmp_path, phases):
     )
     with (
         serving(arena) as server,
-        pytest.raises(InvalidInput, match=r"choose one: .*/spring/PHASE, it has a, b"),
+        pytest.raises(InvalidInput, match=r"choose one by .*/spring/PHASE: a, b"),
     ):
         run(server, tmp_path / "run")
 

@@ -40,7 +40,7 @@ CAPABILITIES = (
         "segmenter, user",
         "prompt_kinds",
         'the kinds of prompts that it accepts or gives, like `{"click", "box"}`; the engine rejects a run in which '
-        "they do not match. Without it, any kind is possible",
+        "user and segmenter do not match. Without it, any kind is possible",
     ),
     Capability(
         "segmenter",
@@ -60,7 +60,7 @@ CAPABILITIES = (
     Capability(
         "segmenter",
         "display_name",
-        "its name in reports and boards where `--name` gives no other; by default that of the plug-in",
+        "its name in reports and boards unless `--name` gives another; by default the plug-in's name",
     ),
     Capability(
         "segmenter",
@@ -71,7 +71,7 @@ CAPABILITIES = (
     Capability(
         "segmenter",
         "encode_batch(samples)",
-        "the encodings of several samples from one pass, in order; called in place of `encode` where the next samples "
+        "the encodings of several samples from one pass, in order; called instead of `encode` when the next samples "
         "are loaded ahead, and by `slices` for the slices of a volume. If it fails, the samples are encoded one by one",
     ),
     Capability(
@@ -102,7 +102,7 @@ CAPABILITIES = (
     Capability(
         "segmenter",
         "identity",
-        "for a segmenter in another process, what determines its predictions there: SHA-256 of files under "
+        "for a segmenter in another process, everything that determines its predictions: SHA-256 of files under "
         "`weights` and `sources`, versions of packages under `environment`",
     ),
     Capability(
@@ -130,7 +130,7 @@ CAPABILITIES = (
     Capability(
         "user",
         "repeats(sample, target)",
-        "the number of dialogues with this user about the target, in place of the run's own",
+        "the number of dialogues with this user about the target, instead of the run's `repeats`",
     ),
     Capability(
         "user",
@@ -205,7 +205,7 @@ class SharedWork(Protocol):
 
 @runtime_checkable
 class ValueChecker(Protocol):
-    """A metric that can detect impossible values among its recorded ones."""
+    """A metric that can detect impossible values in its records."""
 
     columns: Sequence[str]
 
@@ -265,7 +265,7 @@ class MetricCapabilities:
 
 
 def built_class(factory: Callable[..., Any]) -> Any:
-    """Return the class of the objects that a factory declares to build; None if undeclared."""
+    """Return the class of the objects that a factory builds; None if undeclared."""
     if isclass(factory):
         return factory
     with suppress(Exception):  # type hints may refer to packages that are not installed
@@ -274,7 +274,7 @@ def built_class(factory: Callable[..., Any]) -> Any:
 
 
 def segmenter_capabilities(segmenter: object) -> SegmenterCapabilities:
-    """Return the capabilities of a segmenter; a class of segmenters gives only those declared on the class."""
+    """Return the capabilities of a segmenter; for a class, only those that the class itself declares."""
     return SegmenterCapabilities(
         prompt_kinds=prompt_kinds(segmenter),
         sample_kinds=frozenset(getattr(segmenter, "sample_kinds", IMAGES)),
@@ -290,7 +290,7 @@ def segmenter_capabilities(segmenter: object) -> SegmenterCapabilities:
 
 
 def user_capabilities(user: object) -> UserCapabilities:
-    """Return the capabilities of a user; a class of users gives only those declared on the class."""
+    """Return the capabilities of a user; for a class, only those that the class itself declares."""
     return UserCapabilities(
         prompt_kinds=prompt_kinds(user),
         corrects_objects=bool(getattr(user, "corrects_objects", False)),
@@ -354,7 +354,7 @@ def worker_identity(segmenter: object) -> Mapping[str, Mapping[str, str]] | None
 
 
 def display_name(segmenter: object) -> str:
-    """Return the name that a segmenter gives itself, or one that it wraps; "" if there is none."""
+    """Return the display name of a segmenter, or of the segmenter that it wraps; "" if there is none."""
     # Wrappers store the wrapped segmenter in `segmenter`.
     while segmenter is not None:
         name = getattr(segmenter, "display_name", "")
@@ -365,7 +365,7 @@ def display_name(segmenter: object) -> str:
 
 
 def peak_bytes_elsewhere(segmenter: object) -> int:
-    """Return the peak memory in bytes of the other process that a segmenter runs in; 0 if there is none."""
+    """Return the peak memory in bytes of the other process that runs a segmenter; 0 if there is none."""
     return getattr(segmenter, "peak_bytes_elsewhere", 0)
 
 

@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 
 class Memory:
-    """A cache of computed values, which makes cached arrays read-only.
+    """A cache of computed values that makes its arrays read-only.
 
     All dialogues about a target start from the comparison with the empty prediction. Values that a
     user computes for it therefore serve the first round of all dialogues.

@@ -126,7 +126,7 @@ class PluginInvalid(PluginError, ValueError):
 
 
 class UntrustedPlugin(PluginError):
-    """A run folder opened for reading names code that is not part of segarena."""
+    """A run folder that was opened for reading refers to code that is not part of segarena."""
 
 
 class SharedArrayModified(PluginError):

@@ -256,7 +256,7 @@ def _describe_list(origin: Any, inner: Sequence[Any]) -> str:
 
 
 def _fits(value: Any, hint: Any) -> bool:
-    """Return whether a value matches an annotation; non-literal values and unknown annotations match."""
+    """Return whether a value matches an annotation; True for a value or annotation of an unknown type."""
     hint = _plain_hint(hint)
     origin = get_origin(hint)
     inner = get_args(hint)
@@ -282,7 +282,7 @@ def _fits(value: Any, hint: Any) -> bool:
 
 
 def _read(text: str, hint: Any) -> Any:
-    """Parse a literal if it matches the annotation, else return the text."""
+    """Parse `text` as a Python literal; return the text itself if the literal does not match `hint`."""
     literal = _PYTHON_WORDS.get(text.lower(), text)
     try:
         value = ast.literal_eval(literal)
@@ -292,7 +292,7 @@ def _read(text: str, hint: Any) -> Any:
 
 
 def _item_of(hint: Any) -> Any:
-    """Return the annotation of the items if an annotation allows a list, else None."""
+    """Return the annotation of the items if an annotation allows a list, else the annotation itself."""
     hint = _plain_hint(hint)
     if _is_union(get_origin(hint)):
         members = tuple(_item_of(member) for member in get_args(hint))

@@ -172,14 +172,14 @@ def _parse_arguments(arguments: str) -> dict[str, Any]:
     # Text after the closing parenthesis, as in `a(b=1)(c=2)`, turns the text into something other
     # than one call.
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or len(call.args) > 1:
-        raise ValueError("all options but the first are written option=value")
+        raise ValueError("all options but the first are written as option=value")
     options: dict[str, Any] = {}
     for argument in call.args:
         options[""] = ast.literal_eval(argument)
     for keyword in call.keywords:
         # `**more` has no keyword.
         if not keyword.arg or keyword.arg in options:
-            raise ValueError("each option is written once, as option=value")
+            raise ValueError("each option may occur only once, as option=value")
         options[keyword.arg] = ast.literal_eval(keyword.value)
     return options
 

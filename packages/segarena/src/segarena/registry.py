@@ -239,7 +239,7 @@ def build(kind: str, plugin: PluginSpec | str) -> Any:
     try:
         made = factory(**options)
     except PredictTimeout as error:
-        # Where it hangs is what its author needs to know.
+        # The author of the plug-in needs to know where it hangs.
         raise PluginInvalid(with_location(str(error), error)) from error
     except SegarenaError:
         raise
@@ -358,7 +358,7 @@ def _modules_of_plugins() -> dict[str, dict[str, str]]:
 
 
 def _installed_packages() -> set[str]:
-    """Return the packages that define plug-ins. A user's files and scripts register some too, but are none of them."""
+    """Return the packages that define plug-ins; files and scripts of a user do not belong to any."""
     packages = {"segarena"}
     for entry in entry_points(group=_PLUGINS_GROUP):
         packages.add(entry.value.partition(".")[0])
@@ -388,7 +388,7 @@ def import_entry_points(group: str) -> tuple[str, ...]:
 
 
 def _import_room(package: Any) -> Iterator[str]:
-    """Import the modules that lie directly in a package; yield one line for each that fails.
+    """Import the modules that are directly in a package; yield one line for each that fails.
 
     Modules of its subpackages are not imported here.
     """

@@ -79,7 +79,7 @@ class Turn:
 
     @property
     def round(self) -> int:
-        """Index of the round that these prompts start, from 1."""
+        """Index of the round that the next prompts start, from 1."""
         return len(self.dialogue.rounds) + 1
 
     @property
@@ -88,7 +88,7 @@ class Turn:
         if isinstance(self.comparison, Comparison):
             return self.comparison
         raise InvalidInput(
-            f"target {self.target.id} has several objects judged together, expected one"
+            f"target {self.target.id}: expected one object, got several objects that are scored together"
         )
 
 

@@ -154,9 +154,9 @@ class Stream:
         header_bytes, body_bytes = _PREFIX.unpack(bytes(lengths))
         if header_bytes > self.most_header or body_bytes > self.most_body:
             raise ProtocolError(
-                f"a frame of {header_bytes} and {body_bytes} bytes, at most {self.most_header} "
-                f"and {self.most_body} are accepted: this is not a frame of the protocol, or it "
-                "is too large"
+                f"expected a header of at most {self.most_header} bytes and a body of at most "
+                f"{self.most_body}, got {header_bytes} and {body_bytes}: the data are not a frame "
+                "of the protocol, or too large"
             )
         text = bytearray(header_bytes)
         self.read_into(text)
@@ -716,7 +716,10 @@ class Model:
         paths = [os.fsdecode(file) for file in files]
         missing = [path for path in paths if not os.path.isfile(path)]
         if missing:
-            raise Refused("model", f"weights names {missing[0]}, which is not a file")
+            raise Refused(
+                "model",
+                f"weights: expected files, got {missing[0]}, which does not exist or is not a file",
+            )
         sources = {
             getattr(sys.modules.get("__main__"), "__file__", None),
             inspect.getsourcefile(type(self.model)),
@@ -987,7 +990,7 @@ def _size_of(value: Any, depth: int = 6) -> int:
 
 
 def serve(kind: Callable[..., Any], arguments: Sequence[str] | None = None) -> None:
-    """Serve a model to the host that started this program, or to hosts that connect, with `--listen ADDRESS`.
+    """Serve a model to the host that started this program, or with `--listen ADDRESS` to hosts that connect.
 
     Args:
         kind: the adapter's class; all options of its constructor must have defaults.
@@ -1017,13 +1020,13 @@ def serve(kind: Callable[..., Any], arguments: Sequence[str] | None = None) -> N
         try:
             _listen(address, models)
         except (Refused, OSError) as error:
-            sys.exit(f"error: cannot listen at {address}: {error}")
+            sys.exit(f"error: cannot listen on {address}: {error}")
     else:
         _serve_parent(models)
 
 
 def _read_arguments(words: list[str], kind: Callable[..., Any]) -> tuple[str, dict[str, Any]]:
-    """Return the address to listen at ("" for none), and the options, converted to the types of their defaults."""
+    """Return the address to listen on ("" for none), and the options with the types of their defaults."""
     known, address, given = _options_of(kind), "", {}
     while words:
         name = words.pop(0)
@@ -1170,7 +1173,7 @@ def _meet(
 
 
 def _shows_token(connection: socket.socket, token: str) -> bool:
-    """Return whether the client presents the token in time; it may not send anything else before."""
+    """Return whether the client presents the token in time, before it sends anything else."""
     if connection.family != socket.AF_UNIX:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

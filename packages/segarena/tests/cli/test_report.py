@@ -78,7 +78,7 @@ def test_a_report_of_nothing_is_refused(refused):
 
 def test_a_folder_in_or_above_a_run_gets_the_run_as_a_hint(refused, tmp_path):
     run = small_run(tmp_path / "runs" / "r").path
-    assert f"which is {run}; name that folder" in refused("report", "runs/r/records")
+    assert f"and {run} is one; name that folder" in refused("report", "runs/r/records")
     assert "found one in runs/r; name the run itself" in refused("check", "runs")
 
 

@@ -30,7 +30,7 @@ def test_the_template_runs_as_it_is(segarena, tmp_path):
     )
     assert checked.exit_code == 0, checked.output
     assert "WRONG" not in checked.stdout
-    assert checked.stdout.splitlines()[-1] == "all is right"
+    assert checked.stdout.splitlines()[-1] == "all checks passed"
 
     plugin = f"worker('python ritm.py', folder='model', python={sys.executable!r})"
     run = segarena(
@@ -66,4 +66,4 @@ def test_what_is_wrong_is_said_in_a_row_and_in_the_exit_code(segarena):
     checked = segarena("worker", "check-adapter", "python nowhere.py", "--python", sys.executable)
     assert checked.exit_code == 1
     assert "WRONG  starts and sends its greeting" in checked.stdout
-    assert "1 of 1 are incorrect" in checked.stdout
+    assert "1 of 1 checks failed" in checked.stdout

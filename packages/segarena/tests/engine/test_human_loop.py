@@ -206,7 +206,7 @@ def test_people_are_asked_by_one_process_and_only_where_somebody_is_one(tmp_path
             out=tmp_path / "b",
             **RUN,
         )
-    with pytest.raises(InvalidInput, match="a challenge is not used with people"):
+    with pytest.raises(InvalidInput, match="people cannot give prompts in a challenge"):
         segarena.evaluate(
             challenge="https://lab.example",
             segmenter="graph",

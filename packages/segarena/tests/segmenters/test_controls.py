@@ -250,5 +250,5 @@ def test_on_a_photograph_lines_and_lassos_tell_the_target_too():
 
 def test_an_empty_target_has_no_box_and_a_sample_without_targets_is_refused():
     assert not ask(TargetBox(), scan(it=np.zeros(SHAPE, bool)), [Click((10, 15, 20))]).any()
-    with pytest.raises(SegmenterError, match="no targets"):
+    with pytest.raises(SegmenterError, match="got none in sample a"):
         TargetBox().encode(ImageSample(id="a", image=np.zeros((4, 4, 3), np.uint8)))

@@ -181,7 +181,7 @@ def _check_for_challenge(
         )
     if people is not None:
         raise typer.BadParameter(
-            "a challenge is not used with people; omit one of the two options",
+            "people cannot give prompts in a challenge; omit one of the two options",
             param_hint="--people",
         )
 

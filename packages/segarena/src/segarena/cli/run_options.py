@@ -68,7 +68,7 @@ class RunOptions:
         typer.Option(
             "--name",
             metavar="TEXT",
-            help="Its name in reports and boards. [default: its own]",
+            help="Name of the segmenter in reports and boards. [default: its own]",
         ),
     ] = None
     note: Annotated[

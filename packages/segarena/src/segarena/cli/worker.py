@@ -100,9 +100,9 @@ def check_adapter(
     show_sheet(_sheet(worker, results))
     failed = sum(not result.has_passed for result in results)
     if failed:
-        typer.secho(f"{failed} of {len(results)} are incorrect", fg="red")
+        typer.secho(f"{failed} of {len(results)} checks failed", fg="red")
         raise typer.Exit(FAILURES)
-    typer.echo("all is right")
+    typer.echo("all checks passed")
 
 
 def _worker_spec(

@@ -77,7 +77,7 @@ def join(
             is_asked = admission.request in ("waiting", "approved")
             if admission.needs_approval and not is_asked:
                 if admission.request == "declined":
-                    typer.echo(f"declined before: {admission.reason}")
+                    typer.echo(f"your earlier request was declined: {admission.reason}")
                 admission = server.ask_to_join(address.slug, message)
     if admission.needs_approval and admission.request != "approved":
         typer.echo(

@@ -86,7 +86,7 @@ def evaluate(
     skip_trial: bool = False,
     **options: Any,
 ) -> RunFolder:
-    """Evaluate `segmenter` at a challenge and return the run without hidden scores; a second call resumes.
+    """Evaluate `segmenter` at a challenge and return the run without hidden scores; a second call resumes it.
 
     Args:
         challenge: `https://host/challenges/NAME`, with `/PHASE` if several are open.
@@ -324,12 +324,14 @@ def choose_phase(info: ChallengeInfo, address: Address) -> PhaseInfo:
         for phase in info.phases:
             if phase.name == address.phase:
                 return phase
-        raise InvalidInput(f"{address}: there is no phase {address.phase!r}; it has {names}")
+        raise InvalidInput(
+            f"{address}: there is no phase {address.phase!r}; the challenge has {names}"
+        )
     now = datetime.now(UTC)
     open_phases = [phase for phase in info.phases if _is_open(phase, now)]
     if len(open_phases) != 1:
         problem = "several phases are open" if open_phases else "no phase is open"
-        raise InvalidInput(f"{address}: {problem}; choose one: {address}/PHASE, it has {names}")
+        raise InvalidInput(f"{address}: {problem}; choose one by {address}/PHASE: {names}")
     return open_phases[0]
 
 

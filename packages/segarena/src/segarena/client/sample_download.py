@@ -49,7 +49,7 @@ def download_samples(
     token: str | None = None,
     on_sample: Callable[[int, int], object] = lambda done, total: None,
 ) -> Participation:
-    """Start a run of masks and download its samples and first prompts; a second call resumes.
+    """Start a run of masks and download its samples and first prompts; a second call resumes it.
 
     Args:
         challenge: `https://host/challenges/NAME`, with `/PHASE` if several are open.

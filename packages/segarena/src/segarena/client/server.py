@@ -48,7 +48,7 @@ class SampleInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChallengeRunInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A run at the server, as it describes the run to the participant."""
+    """A run at the server, as the server describes it to the participant."""
 
     id: str
     places: list[SampleInfo] = []
@@ -107,7 +107,7 @@ class SubmissionInfo(msgspec.Struct, frozen=True, kw_only=True):
     run_state: str | None = None
     queue: QueueInfo | None = None
     standing: tuple[str, ...] = ()
-    """Lines of text about its scores, after the evaluation."""
+    """Lines of text about the run's scores, after the evaluation."""
 
     @property
     def is_over(self) -> bool:

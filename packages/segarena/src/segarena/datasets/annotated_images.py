@@ -1,4 +1,4 @@
-"""Images whose objects are listed in files of annotation tools; bases of `coco`, `cvat`, `labelme` and `label-studio`.
+"""Images whose objects are listed in files of annotation tools; base of `coco`, `cvat`, `labelme` and `label-studio`.
 
 Reading the files keeps the shapes as stored. They are checked and drawn when their image is loaded,
 so that one damaged record costs one sample and not the whole dataset.
@@ -55,16 +55,16 @@ class AnnotatedObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnotatedPicture:
-    """An image as listed in a file of annotations.
+    """An image as listed in an annotation file.
 
     Attributes:
         name: path of the image in the file, with "/" between folders.
-        source: the file of annotations.
+        source: the annotation file.
         shape: (H, W) in the file; None if it does not say.
         objects: the objects.
         folder: folder of the image in the dataset, if `name` is relative to one; else "".
         other_names: names under which to look for the image if there is none called `name`.
-        embedded: returns the content of an image that the file of annotations contains; None for none. It is used
+        embedded: returns the content of an image that the annotation file contains; None for none. It is used
             if there is no image file.
     """
 
@@ -79,7 +79,7 @@ class AnnotatedPicture:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Annotations:
-    """Content of the files of annotations of a dataset.
+    """Content of a dataset's annotation files.
 
     Attributes:
         format: name of the format.
@@ -218,7 +218,7 @@ class AnnotatedImages(ListedDataset[ImageSample]):
         return ImageSample(id=sample_id, image=image, targets=tuple(targets))
 
     def _file_of(self, sample_id: str) -> tuple[Path, bytes | None]:
-        """Return the file of an image, and its content if the file of annotations contains it."""
+        """Return the file of an image, and its content if the annotation file contains it."""
         picture = self._pictures[sample_id]
         path = self._images[sample_id]
         if path is not None:
@@ -352,7 +352,7 @@ class _ImageIndex:
     def sample_id(self, image: Path | None, picture: AnnotatedPicture) -> str:
         """Return the path of the image without suffix; with suffix if several images differ only in it."""
         if image is None and picture.embedded is not None:
-            # The file of annotations of this image alone; its name for the image may be anything.
+            # The annotation file of this image alone; its name for the image may be anything.
             return PurePosixPath(picture.folder, picture.source.stem).as_posix()
         if image is None:
             return picture.name or "?"

@@ -9,7 +9,7 @@ from segarena.registry import lookup
 
 
 def is_folder_of_data(text: str) -> bool:
-    """Return whether the text names an existing folder instead of a dataset; a dataset of that name comes first."""
+    """Return whether the text names an existing folder; False if a dataset has the same name."""
     if not text or not Path(text).expanduser().is_dir():
         return False
     return lookup("dataset", text) is None

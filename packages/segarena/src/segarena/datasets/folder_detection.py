@@ -1,4 +1,4 @@
-"""Detection of the dataset that can read a folder, so that `--dataset photos` needs no name and options."""
+"""Detection of the dataset that can read a folder, so that `--dataset photos` needs neither name nor options."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def detect_dataset(folder: Path) -> DetectedDataset:
 
 
 def layout_hint(folder: Path) -> str:
-    """Return which dataset reads a folder, the folder around it or one in it; "" if none does.
+    """Return which dataset reads a folder, its parent or a folder in it, as a hint; "" if none does.
 
     For messages about a folder that a dataset cannot read. Only layouts of subfolders are tried, because
     annotation files would have to be read.

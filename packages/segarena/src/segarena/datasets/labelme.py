@@ -205,7 +205,7 @@ def _drawing(shape: Record, kind: str) -> StoredShape:
 
 
 def _of_two_points(points: Points, kind: str) -> StoredShape:
-    """Return a rectangle of two opposite corners, or a circle of its centre and a point on it."""
+    """Return a rectangle from two opposite corners, or a circle from its centre and a point on it."""
     (first_row, first_column), (row, column) = points.tolist()
     if kind == "rectangle":
         return Outline(rotated_corners(first_column, first_row, column, row, 0.0))

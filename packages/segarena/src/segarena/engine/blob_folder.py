@@ -67,7 +67,7 @@ class BlobFolder:
         return self._path / f"{key}{self._suffix}"
 
     def _evict(self, needed_bytes: int) -> None:
-        """Make room by deleting the least recently used files, also unfinished files of killed processes."""
+        """Make room: delete the least recently used files, and unfinished files of killed processes."""
         found: list[tuple[int, str, int]] = []
         total_bytes = 0
         for pattern in (f"*{self._suffix}", f".*{self._suffix}.*.part"):

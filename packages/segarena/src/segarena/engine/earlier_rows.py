@@ -41,14 +41,14 @@ _RowOfRound = TypeVar("_RowOfRound", bound=RoundKey | RoundRecord)
 
 @dataclass(frozen=True, slots=True)
 class KeptSample:
-    """Rows of a sample that are kept, and the users whose dialogues they hold."""
+    """The kept rows of a sample, and the users whose dialogues they record."""
 
     users: frozenset[str] = frozenset()
     rows: Rows = field(default_factory=Rows)
 
 
 class EarlierRows:
-    """The rows of a run from before it got more users.
+    """The rows that a run had before it was extended with more users.
 
     Args:
         folder: folder of the run.
@@ -69,7 +69,7 @@ class EarlierRows:
         self._done = self._pieces.done()
 
     def of_sample(self, sample: str) -> KeptSample:
-        """Return the rows of a sample that are kept: those of users without a failure in it.
+        """Return the kept rows of a sample: the rows of all users without a failure in it.
 
         A failed dialogue runs again, and so do all dialogues if a file is damaged.
         """
@@ -141,7 +141,7 @@ def merge_rows(
     new: Rows,
     order: Sequence[DialogueName],
 ) -> Rows:
-    """Merge kept and new rows of a sample into those that a single run with all users would write.
+    """Merge kept and new rows of a sample into the rows that a single run with all users would write.
 
     Args:
         kept: rows of the users that the run had.
@@ -198,7 +198,7 @@ def _encoder_passes(kept: Iterable[Timing], new: Iterable[Timing]) -> list[Timin
 
 
 def _passes_by_target(timings: Iterable[Timing]) -> dict[str, list[Timing]]:
-    """Return encoder passes by the support example that was encoded; "" for the sample itself."""
+    """Return encoder passes by encoded support example; the key "" stands for the sample itself."""
     found: dict[str, list[Timing]] = {}
     for row in timings:
         if not row.user:

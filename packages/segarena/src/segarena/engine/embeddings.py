@@ -130,7 +130,7 @@ class Encoder:
         return encoding
 
     def encode_support(self, sample: Sample) -> tuple[Encoding, bool]:
-        """Return the encoding of a support image, and whether it was just computed or read.
+        """Return the encoding of a support image, and True unless it was still in memory.
 
         Pairs that share a support image share its encoding. The most recently used encodings stay
         in memory, up to `SUPPORTS_BYTES`.
@@ -159,7 +159,7 @@ class Encoder:
         error fails. Propagates the exception of the segmenter.
 
         Raises:
-            SegmenterError: the segmenter has no `encode_batch`, or returns another number of encodings.
+            SegmenterError: the segmenter has no `encode_batch`, or returns the wrong number of encodings.
         """
         if self._encode_batch is None:
             raise SegmenterError("the segmenter has no encode_batch")
@@ -219,7 +219,7 @@ class Encoder:
         folder: BlobFolder,
         data: bytes,
     ) -> float:
-        """Return the seconds of a cache hit, which include hashing the sample."""
+        """Return the seconds that a cache hit takes, including the hash of the sample."""
         started = self._clock()
         read = folder.get(sample_key(self._key, sample))
         # A full disk stored nothing; the time to unpack the bytes in memory is then the best

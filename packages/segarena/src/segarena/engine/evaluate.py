@@ -123,7 +123,7 @@ def evaluate(
     if challenge is not None:
         if people is not None:
             raise InvalidInput(
-                "people: a challenge is not used with people; omit one of the two options"
+                "people: people cannot give prompts in a challenge; omit one of the two options"
             )
         rules = {
             "benchmark": benchmark,
@@ -302,8 +302,9 @@ def _run_all(
     if cause is not None:
         samples.undo()
         raise WorkError(
-            f"the first {FIRST_SAMPLES} samples all failed for the same reason: {cause}; the run was ended and "
-            "they are not kept. Fix the cause and repeat the command; --keep-going continues and records the failures"
+            f"the first {FIRST_SAMPLES} samples all failed for the same reason: {cause}; the run was ended, and "
+            "these samples are not kept. Fix the cause and repeat the command; --keep-going continues and records "
+            "the failures"
         )
     # Other processes may have finished the rest after our last report.
     if progress.done < count:

@@ -71,7 +71,7 @@ def serve_samples(
     indices: Iterator[int],
     check: Callable[[], None],
 ) -> Generator[SampleResult]:
-    """Run samples with human users and yield results as they finish; waits indefinitely.
+    """Run samples with human users and yield results as they finish; wait for people indefinitely.
 
     Args:
         job: the job of the run, with its cast.

@@ -57,7 +57,7 @@ class PageOpener(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class NoPageServer:
-    """The absent page server of a run without human users."""
+    """A placeholder for the page server in a run without human users."""
 
     address: str = ""
 

@@ -53,7 +53,7 @@ batch."""
 
 
 def batch_indices(count: int, order: BatchOrder) -> Sequence[Sequence[int]]:
-    """Return the indices of `count` dialogues by batch; if one is submitted twice, its last answer counts."""
+    """Return the indices of `count` dialogues by batch; if an index occurs twice, its last answer counts."""
     match order:
         case "together":
             return [range(count)]
@@ -137,7 +137,7 @@ def failed_rows(
     sample_id: str,
     why: str,
 ) -> Rows:
-    """Return the rows of a sample without dialogues, or whose dialogues cannot be trusted."""
+    """Return the rows of a sample that has no dialogues, or only dialogues that cannot be trusted."""
     return Rows([failed_sample(cast.rules.benchmark, cast.rules.dataset, sample_id, why)])
 
 
@@ -241,7 +241,7 @@ class OpenSample:
         if len(samples) == 1:
             return
         watch = self._limit.watch(
-            f"encoding {len(samples)} samples from {self.sample.id} on",
+            f"encoding {len(samples)} samples, beginning with {self.sample.id}",
             times=SLOW_CALLS * len(samples),
             who=cast.segmenter_name,
         )
@@ -260,7 +260,7 @@ class OpenSample:
             )
 
     def hold(self, sessions: Sequence[SessionLike]) -> Generator[None]:
-        """Run some of the dialogues to their end in batches; yield after each round.
+        """Run the dialogues of `sessions` in batches until they end; yield after each round.
 
         Raises:
             SharedArrayModified: a plug-in modified the sample.
@@ -415,7 +415,7 @@ def _call_recorded(
     what: str,
     call: Callable[[], _Result],
 ) -> _Result | None:
-    """Return the result of a call within a time limit; an error fails the session, and gives None."""
+    """Return the result of a call within a time limit; after an error, fail the session and return None."""
     try:
         with limit.watch(what, times=SLOW_CALLS, who=f"{session.name},"):
             return call()

@@ -322,14 +322,14 @@ def make_plan(
         benchmark: a benchmark, or the plug-in that makes it.
         segmenter: see `Plan`.
         dataset: dataset that replaces the benchmark's default.
-        users: instead of the benchmark's users; plug-ins, or NAME=PLUGIN.
+        users: plug-ins, or NAME=PLUGIN, that replace the benchmark's users.
         metrics: further metrics, in addition to the benchmark's.
         rounds: number of rounds that replaces the benchmark's.
         options: further fields of `Plan`, and options of the benchmark.
 
     Raises:
         UnknownPlugin: the benchmark does not exist.
-        PluginInvalid: neither the plan nor the benchmark has an option, or the benchmark rejects its value.
+        PluginInvalid: neither the plan nor the benchmark has a given option, or the benchmark rejects its value.
         InvalidInput: a value has a wrong type; rounds, repeats or limit are below 1; there is no
             time or cache space; a string is passed instead of a list of plug-ins; or a user is
             named twice.
@@ -401,7 +401,7 @@ def _check_time_limit(seconds: float) -> None:
 
 
 def _with_prompts(user: PluginSpec, rules: Benchmark) -> PluginSpec:
-    """Return a user; by default a person gives the kinds of prompts of the benchmark's own users.
+    """Return `user`; a person without chosen prompts gives the kinds that the benchmark's own users give.
 
     Raises:
         InvalidInput: no page can collect such prompts from a person.
@@ -487,7 +487,7 @@ def _check_columns(rules: Benchmark, metrics: Sequence[Metric]) -> None:
     columns = [column for metric in metrics for column in metric.columns]
     if rules.stop_at is not None and rules.stop_at[0] not in columns:
         raise InvalidInput(
-            f"stop_at uses {rules.stop_at[0]!r}; the metrics have the columns {', '.join(columns)}"
+            f"stop_at: expected a column of the metrics ({', '.join(columns)}), got {rules.stop_at[0]!r}"
         )
     for name, metric in zip(rules.metrics, metrics, strict=True):
         keys = [column for column in metric.columns if column in COLUMNS["records"]]
@@ -498,7 +498,7 @@ def _check_columns(rules: Benchmark, metrics: Sequence[Metric]) -> None:
         twice = [column for column in metric.columns if columns.count(column) > 1]
         if twice:
             raise InvalidInput(
-                f"metric {name} has the column {twice[0]!r}, which another metric of this run has too"
+                f"metric {name} has the column {twice[0]!r}, and so has another metric of this run; rename one"
             )
 
 

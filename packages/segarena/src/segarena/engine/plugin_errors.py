@@ -93,7 +93,7 @@ def _debug(error: Exception) -> None:
 
 
 class _PluginDebugger(pdb.Pdb):
-    """A debugger that begins in the plug-in's code, also if a package that it called raised the error.
+    """A debugger that begins in the plug-in's code, even if a package that it called raised the error.
 
     Args:
         own: the frame of the plug-in to begin in.

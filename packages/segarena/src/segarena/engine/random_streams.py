@@ -9,7 +9,7 @@ import numpy as np
 
 
 def random_stream(seed: int, *names: str | int) -> np.random.Generator:
-    """Return the random generator of `names` under `seed`.
+    """Return the random generator for `seed` and `names`.
 
     The same arguments give the same values on any machine, in any order of calls; different names
     give independent values.

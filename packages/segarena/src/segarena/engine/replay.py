@@ -42,7 +42,7 @@ _MISSING = "no answer: a round before it failed"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayRequest:
-    """Dialogues about one sample to replay, each up to its last recorded prompts."""
+    """Recorded dialogues about one sample; each is replayed up to its last recorded prompts."""
 
     sample: str
     rounds: Mapping[ReplayKey, Sequence[RoundPrompts]]

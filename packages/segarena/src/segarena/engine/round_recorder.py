@@ -66,7 +66,7 @@ class RoundRecorder:
         values: Mapping[str, float],
         parts: Iterable[tuple[int, int, Mapping[str, float]]] = (),
     ) -> None:
-        """Record a round: a dialogue whose `previous` answers its last prompts, and its metric values."""
+        """Record a round: its metric values, and the dialogue, whose `previous` is the answer."""
         self.answered += 1
         key = self.about.key
         round_ = self.answered
@@ -104,7 +104,7 @@ class RoundRecorder:
         return rows
 
     def _masks(self, dialogue: Dialogue) -> list[MaskRow]:
-        """Return the last prediction, object by object."""
+        """Return the rows of the last prediction, one per object."""
         if dialogue.previous is None:
             return []
         last = dialogue.previous.mask

@@ -200,7 +200,7 @@ def with_growth(existing: RunConfiguration, asked: RunConfiguration) -> RunConfi
 
 
 def samples_to_continue(records: pl.DataFrame, rounds: int) -> set[str]:
-    """Return the samples with a dialogue that ended only because it reached `rounds` rounds."""
+    """Return the samples with a dialogue that used all of its `rounds` rounds."""
     answered = records.filter(pl.col("failure").is_null())
     last = answered.filter(pl.col("round") >= rounds)
     return set(last["sample"].to_list())
@@ -236,7 +236,7 @@ def _edited_files(
 
 
 def _added_users(existing: RunConfiguration, asked: RunConfiguration) -> tuple[str, ...]:
-    """Return the names of users that `asked` adds to those of the run; () if it leaves out any of these."""
+    """Return the names of the users that `asked` adds to the run; () if `asked` lacks a user of the run."""
     known = {user.written for user in existing.users}
     names = [user.written for user in asked.users]
     if not known <= set(names):
@@ -245,13 +245,13 @@ def _added_users(existing: RunConfiguration, asked: RunConfiguration) -> tuple[s
 
 
 def _known_users(existing: RunConfiguration, asked: RunConfiguration) -> tuple[UserRecord, ...]:
-    """Return those of the requested users that the run has, in the order of the run."""
+    """Return the requested users that the run already has, in the order of the run."""
     by_name = {user.written: user for user in asked.users}
     return tuple(by_name[user.written] for user in existing.users)
 
 
 def _known_files(before: Identity | None, now: Identity | None) -> Identity | None:
-    """Return the current identity with only those files that the run had."""
+    """Return the current identity, restricted to the files that the run already has."""
     if before is None or now is None:
         return now
     weights = {name: digest for name, digest in now.weights.items() if name in before.weights}
@@ -278,7 +278,7 @@ def _align_edited_plugins(old: dict[str, Any], new: dict[str, Any]) -> None:
 
 
 def _align_samples(old: dict[str, Any], new: dict[str, Any]) -> int:
-    """If `new` only appends samples to those of `old`, reduce it to those; return the number of appended ones."""
+    """If `new` only appends samples to those of `old`, remove the appended ones; return their number, else 0."""
     before = old["dataset"]["samples"]
     now = new["dataset"]["samples"]
     more = len(now) - len(before)
@@ -289,7 +289,7 @@ def _align_samples(old: dict[str, Any], new: dict[str, Any]) -> int:
 
 
 def _align_rounds(old: dict[str, Any], new: dict[str, Any]) -> int:
-    """If `new` has more rounds than `old`, reduce it to the rounds of `old`; return by how many."""
+    """If `new` has more rounds than `old`, remove the additional ones; return their number, else 0."""
     more = new["rounds"] - old["rounds"]
     if more <= 0:
         return 0

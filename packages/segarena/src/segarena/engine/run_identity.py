@@ -134,7 +134,7 @@ def _add_plugin(used: PluginRecord, found: _Provenance) -> None:
 
 
 def _modules_of(used: PluginRecord) -> Iterator[str]:
-    """Yield the modules of all plug-ins with this name; the kind of a plug-in named in an option is unknown."""
+    """Yield the module of a plug-in; of all plug-ins with its name if its kind is unknown."""
     kinds = (used.kind,) if used.kind else KINDS
     for kind in kinds:
         factory = lookup(kind, used.name)

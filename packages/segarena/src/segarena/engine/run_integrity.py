@@ -13,7 +13,7 @@ from segarena.registry import import_entry_points
 from segarena.roles import Finding
 
 ENTRY_POINTS = "segarena.checks"
-"""Entry-point group of modules that check files which packages add to run folders."""
+"""Entry-point group of modules that check files that packages add to run folders."""
 
 RunCheck: TypeAlias = Callable[[RunFolder], Iterable[Finding]]
 _checks: list[RunCheck] = []

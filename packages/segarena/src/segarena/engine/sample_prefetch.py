@@ -92,8 +92,8 @@ class SamplePrefetcher:
         """Return a sample, loaded ahead or now; propagates the exception of its loading.
 
         Raises:
-            PredictTimeout: loading in the thread took longer than the limit. The thread is then given
-                up.
+            PredictTimeout: loading in the thread took longer than the limit. The thread is then
+                abandoned.
         """
         with self._changed:
             is_ahead = sample_id in self._loads or self._will_load(sample_id)
@@ -157,11 +157,11 @@ class SamplePrefetcher:
             thread.join(_END_S)
 
     def _will_load(self, sample_id: str) -> bool:
-        """Return whether the thread has this sample before it."""
+        """Return whether the thread still has to load this sample."""
         return self.is_ahead and self._index.get(sample_id, -1) >= self._next
 
     def _skip(self, sample_id: str) -> None:
-        """Let the thread begin after a sample that the run loads itself."""
+        """Let the thread continue after a sample that the run loads itself."""
         self._next = max(self._next, self._index.get(sample_id, -1) + 1)
 
     def _is_finished(self, sample_id: str) -> bool:
@@ -169,7 +169,7 @@ class SamplePrefetcher:
         return load is not None and load.seconds is not None
 
     def _left_s(self, sample_id: str) -> float:
-        """Return the seconds that remain of the time limit of a load."""
+        """Return the seconds that a load may still take within its time limit."""
         load = self._loads.get(sample_id)
         if load is None:
             return self._limit_s
@@ -204,7 +204,7 @@ class SamplePrefetcher:
         return len(self._loads) < self._max_samples and used_bytes < self._max_bytes
 
     def _load_ahead(self) -> None:
-        """Load samples until the last one, or until the prefetcher is closed; the target of the thread."""
+        """Load samples until all are loaded or the prefetcher is closed; the thread runs this function."""
         while True:
             with self._changed:
                 while not self._is_over and not self._may_start():

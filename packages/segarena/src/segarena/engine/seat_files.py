@@ -248,7 +248,7 @@ class Seats:
         write_if_absent(self._file(name, round_, "given"), msgspec.json.encode(given))
         found = self.given(name, round_)
         if found is None:
-            raise StoreError(f"{self._seat(name)} cannot be read; send it again")
+            raise StoreError(f"{self._seat(name)} cannot be read; send the prompts again")
         return found
 
     def given(self, name: str, round_: int) -> PersonPrompts | None:
@@ -299,7 +299,7 @@ class Seats:
         return None
 
     def reopen_failed(self, name: str) -> None:
-        """Reopen a failed dialogue when its sample is run again; its stored prompts are then answered again."""
+        """Reopen a failed dialogue, because its sample runs again; its stored prompts are answered again."""
         last = self.last_answer(name)
         if last is not None and last.failure:
             for file in self._seat(name).glob("*.answer"):

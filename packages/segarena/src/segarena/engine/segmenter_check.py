@@ -146,7 +146,7 @@ def check_segmenter(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MaskComparison:
-    """Answers of a segmenter and of another one to the same prompts.
+    """Answers of two segmenters to the same prompts.
 
     Attributes:
         agreement: number of answers, how many differ, and the worst one.

@@ -103,7 +103,7 @@ def _nearby_run(path: Path) -> str:
     """Return the end of the message about a missing run: the run or the folders that the user may have meant."""
     for parent in path.absolute().parents[:_MAX_DEPTH]:
         if (parent / "run.json").is_file():
-            return f", which is {parent}; name that folder"
+            return f", and {parent} is one; name that folder"
     if not path.exists():
         return ", found nothing; correct the path, or make a run with 'segarena run'"
     for depth in range(1, _MAX_DEPTH + 1):
@@ -633,7 +633,7 @@ class RunFolder:
 
 
 def _with_description(config: RunConfiguration, asked: RunConfiguration) -> RunConfiguration:
-    """Return a configuration with the name, note and tags of another one, where it has any."""
+    """Return `config` with the name, note and tags of `asked`, where `asked` has any."""
     renamed = replace(config.segmenter, label=asked.segmenter.label or config.segmenter.label)
     return replace(
         config,
@@ -644,7 +644,7 @@ def _with_description(config: RunConfiguration, asked: RunConfiguration) -> RunC
 
 
 def files_of_rows(rows: Rows) -> dict[str, bytes]:
-    """Return the file of a sample, under the table whose folder it belongs to."""
+    """Return the file of a sample, keyed by the table whose folder stores it."""
     return {"records": pack_sample({table: getattr(rows, table) for table in TABLES})}
 
 

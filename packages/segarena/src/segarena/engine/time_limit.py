@@ -33,7 +33,7 @@ def too_slow(what: str, seconds: float) -> BaseException:
 
 
 class TimeLimit:
-    """Time limit that interrupts calls which take longer than `seconds`.
+    """Time limit that interrupts calls that take longer than `seconds`.
 
     Args:
         seconds: time limit of one call.

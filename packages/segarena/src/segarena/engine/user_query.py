@@ -70,7 +70,7 @@ def next_prompts(
         image: the pixels of an image, or any sample, for users that read pixels.
         ignore: bool, shape of the target: True for ignored pixels.
         dialogue: the rounds before this one, for users that read them.
-        seed: seed of the random choices. Each seed stands for another dialogue: a user that
+        seed: seed of the random choices. Each seed stands for a different dialogue: a user that
             simulates people chooses the person by the seed, so all rounds with one seed come from
             the same person.
 
@@ -126,7 +126,7 @@ def _repeat(
     target: Target,
     seed: int,
 ) -> int:
-    """Return the repetition of the dialogue that a seed selects; users choose their person by it."""
+    """Return the repetition that a seed selects; a user chooses its simulated person by it."""
     repeats = user_capabilities(user).repeats
     if repeats is None:
         # Random generators accept no negative numbers, but `seed` may be one.
@@ -136,7 +136,7 @@ def _repeat(
 
 
 def _make_sample(image: Any, target: Target) -> Sample:
-    """Return the given sample, or make one from an image, or make one with only a shape."""
+    """Return the given sample, or make one from an image, or from the shape alone."""
     shape = target.mask.shape
     if isinstance(image, ImageSample | VolumeSample | VideoSample):
         if image.shape != shape:

@@ -69,7 +69,7 @@ def _create(part: Path) -> BinaryIO:
 
 
 def write_if_absent(path: Path, data: bytes | str) -> bool:
-    """Write `data` to `path` unless it exists; return whether this call wrote it. Only one of several calls does.
+    """Write `data` to `path` unless it exists; return whether it did. Of concurrent calls, only one does.
 
     Raises:
         StoreError: see `write_atomic`; also if the file system lacks hard links.

@@ -1,4 +1,4 @@
-"""Text files of users and of published datasets, with a one-line error for what is not text."""
+"""Text files of users and of published datasets, with a one-line error for files that are not text."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ def read_text(
         raise error(f"{path}: expected {what}, got: {cause.strerror}") from cause
     except UnicodeDecodeError as cause:
         raise error(
-            f"{path}: expected {what} as text in UTF-8, got another byte at position {cause.start}; save it in UTF-8"
+            f"{path}: expected {what} as text in UTF-8, got an invalid byte at position {cause.start}; save it in UTF-8"
         ) from cause

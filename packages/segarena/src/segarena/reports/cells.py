@@ -140,7 +140,7 @@ class Column:
 
     @property
     def arrow(self) -> str:
-        """Arrow appended to the heading that shows the direction of improvement; empty if there is none."""
+        """Arrow after the heading: the direction of improvement; empty if there is none."""
         if self.higher_is_better is None:
             return ""
         return " ↑" if self.higher_is_better else " ↓"

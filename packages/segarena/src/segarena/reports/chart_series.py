@@ -109,7 +109,7 @@ def colour_numbers(runs: Sequence[Run]) -> list[int]:
 
 
 def segmenter_colours(runs: Sequence[Run]) -> dict[str, int]:
-    """Return the colour of each segmenter, which is that of its first run, for figures over all its runs."""
+    """Return the colour of each segmenter in figures over all its runs: the colour of the first run."""
     coloured = list(zip(runs, colour_numbers(runs), strict=True))
     # Iterate backwards, so that the first run of a segmenter overwrites the later ones.
     return {run.segmenter: colour for run, colour in reversed(coloured)}
@@ -144,7 +144,7 @@ def chart_size_px(
     height: float,
     longest: int = 0,
 ) -> tuple[float, float]:
-    """Return width and height of each of `panels` charts in a figure; text has the same size in all.
+    """Return width and height of each of `panels` charts in a figure; text has the same size in all charts.
 
     `longest` is the length of the longest curve label. Labels of more than 14 characters would
     leave too little room in a narrow chart, so the chart stays wide.

@@ -83,7 +83,7 @@ class Curve:
         *,
         is_floor: bool = False,
     ) -> Curve:
-        """Build a curve of means over `x`, with their intervals as its band."""
+        """Build a curve of means over `x`, with the intervals of the means as its band."""
         return cls(
             label=label,
             colour=colour,

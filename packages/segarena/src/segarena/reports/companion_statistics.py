@@ -135,7 +135,7 @@ def best_elsewhere_text(
     names: Sequence[str],
     values: Sequence[Sequence[float]],
 ) -> str:
-    """Name the run with the fewest failures and the one with the highest final quality, unless it is the first run.
+    """Name the runs with the fewest failures and with the highest final quality, except the first run.
 
     Empty if the first run is best in both.
 

@@ -222,7 +222,7 @@ def _with_runs(
     shown: Sequence[RunDialogue],
     own: Page,
 ) -> list[DialogueContent]:
-    """Add the label, colour, state and failure of their runs to the dialogues."""
+    """Add to each dialogue its state and failure, and the label and colour of its run."""
     colours = dict(labelled_colours(own.shown_runs))
     columns = run_column_names(own.drawn_runs)
     dialogues: list[DialogueContent] = []

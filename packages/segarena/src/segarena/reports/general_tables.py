@@ -131,7 +131,7 @@ def paired_sheet(runs: Sequence[Run], *, target: str = "target") -> Sheet:
 
 
 def differences_sheet(runs: Sequence[Run]) -> Sheet:
-    """Tabulate differences for programs, one row per pair of runs, user and statistic.
+    """Tabulate differences in a form for programs, one row per pair of runs, user and statistic.
 
     Differences are segmenter minus baseline.
     """
@@ -156,7 +156,7 @@ def differences_sheet(runs: Sequence[Run]) -> Sheet:
 
 
 def timings_sheet(runs: Sequence[Run]) -> Sheet:
-    """Tabulate the seconds of each run with each user for programs; they differ even between equal runs."""
+    """Tabulate, for programs, the seconds of each run with each user; they differ even between equal runs."""
     numbers = ("rounds", "median_s", "p95_s", "encoder_passes", "encoder_median_s")
     rows: list[tuple[Cell, ...]] = []
     for row in timing_rows(runs):

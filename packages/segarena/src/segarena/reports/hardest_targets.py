@@ -72,7 +72,7 @@ def gallery_keys(
     hardest: int,
     others: int,
 ) -> list[DialogueId]:
-    """Return the worst dialogue of each hardest target, then of others spread evenly over difficulty."""
+    """Return the worst dialogues of the hardest targets, then of others spread evenly over difficulty."""
     rest = targets[hardest:]
     count = min(others, len(rest))
     chosen = list(targets[:hardest])

@@ -235,7 +235,7 @@ def human_time_sheet(runs: Sequence[Run], pace: PromptTimeModel) -> Sheet:
         Column("Seconds / dialogue", "interval"),
         *_until(statistic),
     )
-    caption = "Predicted seconds of a person for the prompts: the median and the range of the middle 80 %."
+    caption = "Predicted seconds that a person takes for the prompts: the median and the range of the middle 80 %."
     return Sheet(
         name="person-seconds",
         caption=caption,

@@ -122,7 +122,9 @@ def export_masks(
     kept = folder.config.keep_rounds
     if round_ is not None and round_ not in kept and round_ < folder.config.rounds:
         stored = ", ".join(str(number) for number in kept)
-        raise InvalidInput(f"round: masks were kept after {stored} and the last, not {round_}")
+        raise InvalidInput(
+            f"round: expected a round after which masks were kept ({stored} or the last), got {round_}"
+        )
     # An index table marks the folder as an earlier export, which may be replaced.
     if root.is_dir() and any(root.iterdir()) and not (root / INDEX_FILE).is_file():
         raise RunConflict(f"{root} holds other files; choose an empty or new folder with --out")
@@ -166,7 +168,7 @@ def _predictions(
     *,
     trust: bool,
 ) -> Iterator[MaskPrediction]:
-    """Yield the prediction of each dialogue in a round, or its last one if it ended earlier."""
+    """Yield the prediction of each dialogue after a round, or the last one if the dialogue ended earlier."""
     load = _loader(folder, trust=trust)
     axes = 2 if folder.config.benchmark.sample_kind == "image" else 3
     is_only_user = len(folder.config.users) == 1

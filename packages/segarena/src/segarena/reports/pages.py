@@ -88,7 +88,7 @@ class Page:
 
     @property
     def every_run(self) -> tuple[Run, ...]:
-        """All runs, with floors last."""
+        """All runs, followed by the floors."""
         return (*self.runs, *self.floors)
 
     @cached_property
@@ -145,7 +145,7 @@ class Page:
 
     @cached_property
     def pictures(self) -> DialoguePictures | None:
-        """Class that draws dialogues in the gallery; by default that of the benchmark's kind of samples."""
+        """Object that draws dialogues in the gallery; by default the one for the benchmark's kind of samples."""
         return find_pictures(self.runs[0].config.benchmark.sample_kind, self.word)
 
     @cached_property
@@ -155,7 +155,7 @@ class Page:
 
     @cached_property
     def drawn_runs(self) -> tuple[Run, ...]:
-        """All runs that the gallery draws.
+        """All runs whose predictions the gallery draws.
 
         They include floors, which do not influence the choice of dialogues.
         """
@@ -184,7 +184,7 @@ class Page:
 
     @cached_property
     def users_in_words(self) -> Mapping[str, str]:
-        """The users of all runs that have a description, with this description, by name."""
+        """Description of the prompts of each user, by name; users without a description are missing."""
         users = [user for run in self.every_run for user in run.config.users]
         return _words_by_name(type(self), users)
 
@@ -236,7 +236,7 @@ class Page:
 
 
 def users_in_words(config: RunConfiguration) -> dict[str, str]:
-    """Return the users of a run whose prompts the benchmark's page describes, with the description, by name."""
+    """Return the benchmark page's descriptions of the prompts of a run's users, by user name."""
     import_entry_points(PAGES_ENTRY_POINTS)
     return _words_by_name(_pages.get(config.benchmark.name, Page), config.users)
 

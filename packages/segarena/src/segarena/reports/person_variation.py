@@ -1,4 +1,4 @@
-"""Variation between simulated people, for crowd users, which simulate another person in each repeat."""
+"""Variation between simulated people, for crowd users, which simulate a different person in each repeat."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _by_person(
     statistic: Statistic,
     people: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return the statistic of each target with each person, and the image of each target.
+    """Return the statistic of each target with each person, and the index of each target's image.
 
     The values have shape (targets, people), with NaN for dialogues that did not finish.
     """

@@ -53,7 +53,7 @@ def protocol_mismatches(run: Run, needs: Mapping[str, str]) -> list[str]:
 
 
 def match_dataset(run: Run, table: PublishedTable) -> tuple[str, str]:
-    """Return the dataset of the table that a run used, or "" with the reason why none matches."""
+    """Return the table's name for the dataset of a run, and the reason against a comparison; "" for none."""
     candidates: list[str] = []
     for name in table.own_datasets:
         if name in table.data and _is_plugin(run, table.data[name].plugin):

@@ -175,7 +175,7 @@ class Run:
 
     @cached_property
     def kinds(self) -> frozenset[str]:
-        """Kinds of prompts by users with at least one finished dialogue."""
+        """Kinds of prompts that users with a finished dialogue gave."""
         return self.table.kinds_of({dialogue.user for dialogue in self.finished()})
 
     def curves(
@@ -419,7 +419,7 @@ def _read_run(folder: RunFolder, **attributes: Any) -> Run:
 
 
 def _within_rounds(summary: Sequence[Statistic], rounds: int) -> list[Statistic]:
-    """Return the statistics, with each metric's value after its last round moved to `rounds` if that is earlier."""
+    """Return the statistics, with final metric values taken after `rounds` if their own round is later."""
     last_rounds: dict[str, int] = {}
     for statistic in summary:
         if statistic.kind == "at_round":
@@ -472,7 +472,7 @@ def _refuse_data_location(
     folder: RunFolder,
     data_names: Sequence[str],
 ) -> None:
-    """Raise `InvalidInput` for runs on several datasets, or unless `data` fits an option of their dataset."""
+    """Raise `InvalidInput` if the runs are on several datasets, or if their dataset has no option for `data`."""
     distinct = list(dict.fromkeys(data_names))
     if len(distinct) > 1:
         raise InvalidInput(f"data: expected runs on one dataset, got {', '.join(distinct)}")
@@ -561,7 +561,8 @@ def _refuse_threshold(threshold: float, folder: RunFolder) -> None:
         raise InvalidInput(f"threshold: expected a value above 0 and at most 1, got {threshold:g}")
     if stop is not None and stop[0] == "iou" and threshold > stop[1]:
         raise InvalidInput(
-            f"threshold {threshold:g}: the dialogues of {folder.path} stop at an IoU of {stop[1]:g}"
+            f"threshold: expected at most {stop[1]:g}, the IoU at which the dialogues of {folder.path} "
+            f"stop, got {threshold:g}"
         )
 
 

@@ -61,7 +61,7 @@ class ReportServer(ThreadingHTTPServer):
         Thread(target=copy_context().run, args=arguments, daemon=True).start()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore errors of closed connections."""
+        """Ignore closed connections; print other errors."""
         if not isinstance(sys.exception(), OSError):
             super().handle_error(request, client_address)
 

@@ -123,7 +123,7 @@ class RoundTable:
 
     @cached_property
     def _prompts_of_block(self) -> Callable[[int], tuple[Mapping[DialogueId, int], pl.Series]]:
-        """Function that reads a block of samples' prompts: the row number of each dialogue, and the texts by row."""
+        """Function that reads the prompts of a block of samples: the row of each dialogue, and the texts by row."""
 
         # Readers go through the dialogues in order, so one block is enough.
         @lru_cache(maxsize=1)

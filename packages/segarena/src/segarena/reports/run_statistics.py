@@ -48,7 +48,7 @@ class SummaryRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedRow:
-    """Differences between one run and the first run with one user.
+    """Differences between one run and the first run, for one user.
 
     Attributes:
         run: index of the run in the report.
@@ -71,7 +71,7 @@ class PairedRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimingRow:
-    """Seconds per round of one run with one user; NaN if there are no timings."""
+    """Seconds per round of one run, for one user; NaN if there are no timings."""
 
     label: str
     user: str
@@ -109,7 +109,7 @@ def _values_by_target(
     user: str,
     statistic: Statistic,
 ) -> tuple[Sequence[TargetKey], NDArray[np.float64]]:
-    """Return targets and their values like `target_values`, cached per run.
+    """Return targets and their values as in `target_values`, cached per run.
 
     The cache holds arrays, because dictionaries of all statistics of a large run need most of its
     report's memory.
@@ -201,7 +201,7 @@ def statistic_mean(
     user: str,
     statistic: Statistic,
 ) -> Interval:
-    """Return the mean of a statistic over targets like `mean_over_targets`, cached per run."""
+    """Return the mean of a statistic over targets as in `mean_over_targets`, cached per run."""
     _compute_means(run, [user], [statistic])
     return run.computed[_mean_key(user, statistic)]
 
@@ -211,7 +211,7 @@ def _compute_means(
     users: Sequence[str],
     statistics: Sequence[Statistic],
 ) -> None:
-    """Compute the means of statistics that are not cached yet, together, because they share their random draws."""
+    """Compute in one call all means that are not cached yet, because they share their random draws."""
     samples: dict[Hashable, tuple[NDArray[np.float64], NDArray[np.int64]]] = {}
     for user in users:
         for statistic in statistics:

@@ -2,7 +2,7 @@
 // Tables: sorting, filtering, definitions. For a long table the page contains the first rows as
 // HTML, and all of them as JSON.
 
-// Functions by table with which other scripts replace the table's rows.
+// For each table, the functions with which other scripts replace and filter its rows.
 const sortableTables = new Map();
 
 {
@@ -128,7 +128,7 @@ const sortableTables = new Map();
     heads.forEach(setUpHead);
     if (rows.length > FILTERED_FROM) show();
 
-    // Replace the columns, which are headings of this table or new ones, and the rows in their initial order.
+    // Replace the headings, some of which may be reused, and the rows; sort by no column.
     function fill(newHeads, newRows) {
       sortBy(null);
       heads = newHeads;

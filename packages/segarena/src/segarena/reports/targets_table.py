@@ -91,7 +91,7 @@ class _TargetGroup:
 
 
 class _TargetRows(Sequence[tuple[Cell, ...]]):
-    """Rows of the table, built when they are read, because large runs have hundreds of thousands.
+    """Rows of the table, built when they are read, because large runs have hundreds of thousands of rows.
 
     Attributes:
         total: number of rows without a limit.

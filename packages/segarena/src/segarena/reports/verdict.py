@@ -290,7 +290,7 @@ class _Verdict:
         return f"−{text}" if difference < 0 else text
 
     def _p_texts(self, lead: PairedDifference, p_value: float) -> tuple[str, str]:
-        """Format the p-value, and a sentence on one with equal weight for each target; "" if they are equal."""
+        """Format the p-value, and a sentence about the p-value per target; the sentence is "" if both are equal."""
         by_sample = p_value_text(p_value)
         by_target = p_value_text(lead.p_value)
         if by_target == by_sample:
@@ -302,7 +302,7 @@ class _Verdict:
         return by_sample, explanation
 
     def _counted(self, found: Sequence[Standing]) -> str:
-        """Explain how unsolved targets are counted; empty if there are none, or for another statistic."""
+        """Explain how a NoC counts unsolved targets; empty if all are solved, or for other statistics."""
         if self.statistic.kind != "noc":
             return ""
         unsolved = 0
@@ -311,7 +311,7 @@ class _Verdict:
         return f" (unsolved counted as {found[0].run.rounds})" if unsolved else ""
 
     def _solved(self, run: Run) -> int | None:
-        """Return the number of dialogues that reached the threshold; None for another statistic."""
+        """Return the number of dialogues that reached the threshold of a NoC; None for other statistics."""
         if self.statistic.kind != "noc":
             return None
         counts, _ = noc_counts(run, self.user, self.statistic)

@@ -173,7 +173,7 @@ def prompt_content(prompt: RecordedPrompt, *, max_points: int = 0) -> dict[str, 
 
 
 def finite_values(values: Mapping[str, float]) -> dict[str, float]:
-    """Return the finite metrics by name."""
+    """Return the finite values by metric name."""
     return {name: value for name, value in values.items() if math.isfinite(value)}
 
 

@@ -42,7 +42,7 @@ def paired_text(word: str, target: str) -> str:
         f"Differences are means over the {target}s that both runs finished. p: two-sided sign-flip test on whole "
         f"{word}s; brackets show the differences that this test does not reject at 5 %, and with fewer than six "
         f"{word}s it rejects none. Every {target} counts equally here; the sentence at the top, rankings and boards "
-        f"count every {word} equally, so that their p may differ. Bold: p ≤ 0.05; among many differences, some are "
+        f"count every {word} equally, so their p may differ. Bold: p ≤ 0.05; among many differences, some are "
         "significant by chance. pp: percentage points."
     )
 
@@ -181,7 +181,7 @@ def unloaded_samples(runs: Sequence[Run]) -> dict[tuple[str, str], str]:
 
 
 def unloaded_texts(runs: Sequence[Run], word: str) -> list[str]:
-    """Return for each dataset which samples could not be loaded; `word` is the word for a sample."""
+    """Return, for each dataset, a sentence on the samples that could not be loaded; `word` means a sample."""
     by_data: dict[str, list[str]] = {}
     for (data, sample), reason in unloaded_samples(runs).items():
         by_data.setdefault(data, []).append(f"{sample} ({reason})")

@@ -94,8 +94,8 @@ class DegradedTruth:
         volume = require_volume(sample, "degraded-truth")
         if not volume.targets or any(target.mask.dtype != np.bool_ for target in volume.targets):
             raise SegmenterError(
-                f"degraded-truth needs targets with one object each; "
-                f"scan {volume.id} has others, or none"
+                f"degraded-truth: expected targets with one object each in scan {volume.id}, "
+                "got none, or one with several objects"
             )
         return Truth(volume)
 
@@ -180,7 +180,7 @@ class DegradedTruth:
         prompt: Click | Scribble | Lasso,
         sample: VolumeSample,
     ) -> None:
-        """Restore the ground truth near a prompt, and exactly the inside of a lasso."""
+        """Restore the ground truth near a click or line, or inside a lasso."""
         positions = _places(prompt, sample)
         if isinstance(prompt, Lasso):
             voxels = tuple(positions.T)
@@ -246,7 +246,7 @@ class TargetBox:
         """
         if not sample.targets:
             raise SegmenterError(
-                f"target-box: sample {sample.id} has no targets, whose boxes it predicts"
+                f"target-box: expected targets to predict the boxes of, got none in sample {sample.id}"
             )
         return Truth(sample)
 

@@ -42,7 +42,7 @@ class ImageBlind:
         return Extent(sample.shape, spacing, isinstance(sample, VideoSample))
 
     def predict(self, encoded: Extent, dialogues: Sequence[Dialogue]) -> list[Prediction]:
-        """Predict each dialogue from its prompts; large samples on a coarser grid."""
+        """Predict each dialogue from its prompts; use a coarser grid for large samples."""
         return [Prediction(mask=_mask(encoded, dialogue)) for dialogue in dialogues]
 
 

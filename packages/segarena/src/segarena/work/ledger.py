@@ -234,7 +234,7 @@ def first_difference(
     has: Any,
     wants: Any,
 ) -> tuple[str, str, str]:
-    """Return the path of the first difference ("dataset.options.count") and both its values, truncated."""
+    """Return the path of the first difference ("dataset.options.count") and both values there, truncated."""
     if isinstance(has, dict) and isinstance(wants, dict):
         # A merged dict keeps the key order, so that the reported difference is always the same one.
         for key in {**has, **wants}:

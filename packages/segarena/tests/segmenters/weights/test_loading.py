@@ -258,7 +258,8 @@ def test_a_sam2_encoder_of_no_published_size_is_refused(tmp_path, monkeypatch):
     monkeypatch.delitem(weights_sam2.VARIANTS, (16, (1, 2, 3, 1)))
     authors_file(tmp_path / "w.pt", "sam2")
     with pytest.raises(
-        InvalidInput, match=r"w\.pt: no published encoder has 1 \+ 2 \+ 3 \+ 1 blocks of width 16"
+        InvalidInput,
+        match=r"w\.pt: no published encoder has stages of 1 \+ 2 \+ 3 \+ 1 blocks that begin with width 16",
     ):
         load_model(str(tmp_path / "w.pt"), family="sam2")
 

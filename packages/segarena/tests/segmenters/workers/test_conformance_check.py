@@ -29,8 +29,8 @@ def test_an_honest_worker_does_everything_right():
 
 # What is planted, and of what is found one thing: what was tried and what came.
 FAULTS = {
-    "TooMany": ("answers click prompts in two rounds (image)", "1 dialogues, 2 answers"),
-    "TooFew": ("answers box prompts in two rounds (image)", "1 dialogues, 0 answers"),
+    "TooMany": ("answers click prompts in two rounds (image)", "expected 1 answers, got 2"),
+    "TooFew": ("answers box prompts in two rounds (image)", "expected 1 answers, got 0"),
     "OtherShape": ("answers on 3 × 200 (image)", "expected a mask of shape (3, 200), got (3, 5)"),
     "NoMask": ("answers click prompts in two rounds (image)", "arrays cannot be sent"),
     "Probabilities": ("answers click prompts in two rounds (image)", "threshold it first"),
@@ -55,7 +55,7 @@ FAULTS = {
     "NoBoxes": ("answers box prompts in two rounds (image)", "NotImplementedError: boxes"),
     "NoWeights": (
         "reports the files that determine its answers",
-        "weights names nowhere.pth, which is not a file",
+        "weights: expected files, got nowhere.pth, which does not exist or is not a file",
     ),
     "LeavesInDisgust": ("continues after a prompt outside the sample", "ended with exit code 3"),
     "IntoThePipe": ("answers click prompts in two rounds (image)", "broke the protocol"),

@@ -211,7 +211,7 @@ GREETING = "import sys; sys.stdout.write('segarena-worker 1\\n'); sys.stdout.flu
 NONSENSE = {
     "letters": (
         "print('Traceback (most recent call last)', flush=True)",
-        "broke the protocol: a frame of",
+        "broke the protocol: expected a header of",
     ),
     "another request's answer": (
         "import struct, json; t = json.dumps({'id': 99, 'ok': {}}).encode(); "
@@ -246,7 +246,7 @@ FAILURES = {
     "OtherShape": "expected a mask of shape (32, 32), got (3, 5)",
     "NoMask": "predict: TypeError: <U4 arrays cannot be sent",
     "Exits": "encode: SystemExit: no GPU",
-    "Dies": "its worker was lost 2 times over this sample; the last time it was killed by SIGKILL; its last lines: enc",
+    "Dies": "its worker was lost 2 times on this sample; the last time it was killed by SIGKILL; its last lines: enc",
 }
 
 

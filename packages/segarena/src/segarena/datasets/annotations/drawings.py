@@ -190,7 +190,7 @@ def rotated_corners(
     bottom: float,
     rotation: float,
 ) -> list[tuple[float, float]]:
-    """Return the corners (x, y) of a box that is rotated clockwise about its centre, in degrees."""
+    """Return the corners (x, y) of a box that is rotated by degrees clockwise about its centre."""
     x = (left + right) / 2
     y = (top + bottom) / 2
     cosine = cos(radians(rotation))

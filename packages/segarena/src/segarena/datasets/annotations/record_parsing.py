@@ -32,7 +32,7 @@ def read_bytes(path: Path) -> bytes:
             )
         return path.read_bytes()
     except FileNotFoundError as cause:
-        raise DatasetMissing(f"{path}: expected a file of annotations here, found none") from cause
+        raise DatasetMissing(f"{path}: expected an annotation file here, found none") from cause
     except OSError as cause:
         raise DatasetError(
             f"{path}: expected a file that can be read, got: {cause.strerror}"
@@ -108,7 +108,7 @@ def parse_number(value: Any) -> float | None:
 
 
 def parse_integer(value: Any) -> int | None:
-    """Return an integer; None if `value` is not one."""
+    """Convert `value` to an integer; None if this is not possible."""
     number = parse_number(value)
     return int(number) if number is not None and number == int(number) else None
 
@@ -180,7 +180,7 @@ def parse_mask(value: Any, shape: tuple[int, int]) -> Rle:
 
 
 def remaining_keys(record: Record, known: Iterable[str]) -> dict[str, Any]:
-    """Return the items of a record whose keys are not known keys."""
+    """Return the items of a record whose keys are not in `known`."""
     known_keys = set(known)
     return {key: value for key, value in record.items() if key not in known_keys}
 

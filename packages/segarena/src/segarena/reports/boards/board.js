@@ -84,7 +84,7 @@
     return [panel.low[place] ?? mean, mean, panel.high[place] ?? mean];
   }
 
-  // Add a check box and a swatch before the name of a run, and its whisker.
+  // Add a check box and a swatch before the name of a run, and draw its interval as a whisker.
   function addControls(row, run, panel, scale) {
     const box = Object.assign(document.createElement("input"), { type: "checkbox", ariaLabel: `draw ${board.runs[run].name}` });
     box.dataset.run = run;
@@ -102,7 +102,7 @@
   // Give the row of a run the colour of its curve.
   function paint(run) {
     const nodes = nodesOfRuns.get(run);
-    if (!nodes) return; // the table draws further rows when the reader asks for more
+    if (!nodes) return; // the table draws further rows only on request
     nodes.box.checked = selected.has(run);
     const unselected = Object.assign(document.createElement("i"), { className: "swatch" });
     // The check box stays where it is, because it may have the focus.

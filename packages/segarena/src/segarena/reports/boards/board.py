@@ -274,7 +274,7 @@ def board_of(
 
 
 def _entries_until(stop: datetime | None, entries: Sequence[Entry]) -> list[Entry]:
-    """Return the entries that finished by the freeze in order of time; all entries if it is None."""
+    """Return the entries that finished by `stop`, in order of time; all entries if `stop` is None."""
     kept: list[Entry] = []
     for entry in entries:
         if stop is None or entry.time <= stop:
@@ -356,7 +356,7 @@ def _refuse_other_rules(entries: Sequence[Entry]) -> None:
         if difference:
             raise RunConflict(
                 f"these runs followed different rules and cannot share a board: {difference}; name only runs with the "
-                "same rules, or continue a run with fewer rounds by its command with more --rounds"
+                "same rules, or repeat the command of the run with fewer rounds and raise its --rounds"
             )
 
 

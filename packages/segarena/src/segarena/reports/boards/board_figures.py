@@ -34,7 +34,7 @@ LONG_S = 2 * 86_400
 """If at least this many seconds separate the first and the last run, the time axis shows dates."""
 
 SHORT_S = 600
-"""If at most this many seconds separate them, the time axis shows seconds."""
+"""If at most this many seconds separate the first and the last run, the time axis shows seconds."""
 
 
 class CurveKey(NamedTuple):

@@ -240,7 +240,7 @@ def sample_sheet(
 
 
 def standing_sheet(board: Board, entry: int) -> Sheet:
-    """Tabulate a run's mean and rank in each statistic with each user, among all runs on its dataset."""
+    """Tabulate a run's mean and rank among all runs on its dataset, for each statistic and user."""
     rows: list[tuple[Cell, ...]] = []
     for key in _keys_on_data(board, board.data[entry]):
         every, ranked_count = _rows(board, key)
@@ -283,7 +283,7 @@ def run_sheet(
     pages: Mapping[str, str],
     anchors: Mapping[TargetKey, str] | None = None,
 ) -> Sheet:
-    """Tabulate the value of a run for every target next to the best value of the other runs.
+    """Tabulate a run's value for every target, next to the best value of the other runs.
 
     The targets with the largest gap come first.
     """

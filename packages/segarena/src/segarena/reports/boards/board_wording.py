@@ -187,7 +187,7 @@ def _disagreement(
     key: PanelKey,
     rows: Sequence[BoardRank],
 ) -> str:
-    """Name the run with the fewest failures and the one with the highest final quality, unless it is the leader."""
+    """Name the runs with the fewest failures and with the highest final quality, except the leader."""
     companions = _companions(board, key)
     values: list[list[float]] = []
     for statistic in companions.all():
@@ -207,7 +207,7 @@ def _panel_means(
     key: PanelKey,
     statistic: Statistic | None,
 ) -> dict[int, float]:
-    """Return the mean of another statistic for each entry; groups of targets have none."""
+    """Return the means of `statistic` by entry, for the data and user of `key`; empty if unknown."""
     if statistic is None:
         return {}
     panel = board.panels.get(key._replace(statistic=statistic.name))
@@ -303,7 +303,7 @@ def _from_to(counts: NDArray[Any]) -> str:
 
 
 def range_text(row: BoardRank) -> str:
-    """Format the range of possible ranks, as "3" or "2 to 5"; empty for an unranked row."""
+    """Format the range of possible ranks, such as "3" or "2 to 5"; empty for an unranked row."""
     if not row.place:
         return ""
     return f"{row.first}" if row.first == row.last else f"{row.first} to {row.last}"

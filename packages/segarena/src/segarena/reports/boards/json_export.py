@@ -32,7 +32,7 @@ from segarena.reports.wording import bounds_text, seconds_text, value_text
 
 
 def board_data(board: Board) -> dict[str, Any]:
-    """Return a board as JSON values; the page shows all of them too.
+    """Return a board as JSON values, with the same content as its page.
 
     The key of a panel consists of its dataset, user, group and statistic. `ahead` contains, for
     each entry of the panel, a bit mask of the entries that it beats significantly, as base64 with

@@ -105,7 +105,7 @@ def rank_panel(
 
 
 def score_sign(statistic: Statistic) -> int:
-    """Return 1 if higher is better, else -1: multiplied by it, the best value is the highest."""
+    """Return the factor that makes the best value the highest: 1 if higher is better, else -1."""
     return 1 if statistic.higher_is_better else -1
 
 
@@ -130,7 +130,7 @@ def panels_of(
     *,
     unranked: Collection[int] = (),
 ) -> Iterator[tuple[PanelKey, Panel]]:
-    """Yield the panel of each shared statistic for each dataset and user; for groups only `measure`.
+    """Yield the panel of each shared statistic for each dataset and user; for groups, only the panel of `measure`.
 
     Args:
         extracts: extract of each entry.

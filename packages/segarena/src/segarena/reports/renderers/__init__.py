@@ -36,7 +36,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used; the terminal's renderer needs none of the charts of pages."""
+    """Import a public name when it is first used; the terminal renderer does not need the charts of pages."""
     if name in _HOMES:
         return getattr(importlib.import_module(f"segarena.reports.renderers.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'segarena.reports.renderers' has no attribute {name!r}")

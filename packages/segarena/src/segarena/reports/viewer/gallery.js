@@ -170,7 +170,7 @@ class Gallery {
     card.scrollIntoView();
   }
 
-  /** Open the card that a link of the page names, even if the filter hides it. */
+  /** Open the card that the address of the page points to, even if the filter hides it. */
   openLinkedCard() {
     const card = document.getElementById(location.hash.slice(1));
     if (!card?.classList.contains("card") || !this.root.contains(card)) return;
@@ -189,7 +189,7 @@ function checkedBox(value) {
 }
 
 /**
- * Return a box to tick with its name after it.
+ * Return a checkbox followed by its label.
  * @param {HTMLInputElement} box
  * @param {string} name
  */

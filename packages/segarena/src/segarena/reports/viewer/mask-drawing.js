@@ -92,7 +92,7 @@ export class PlacedOutlines {
   }
 
   /**
-   * Stroke outlines with lines on top of each other.
+   * Stroke outlines several times, each line on top of the previous one.
    * @param {CanvasRenderingContext2D} context
    * @param {string} data
    * @param {...[string, number, number[]]} lines  colour, width and dashes

@@ -86,8 +86,8 @@ export class Panes {
   }
 
   /**
-   * Lay out the panes. If the viewer fills the window, as many panes as fit are side by side, with
-   * a height that lets two rows fit; otherwise each has the shape of its picture.
+   * Lay out the panes. If the viewer fills the window, put as many panes side by side as fit, low
+   * enough for two rows; otherwise give each pane the shape of its picture.
    */
   layOut() {
     const { planes } = /** @type {Content} */ (this.viewer.content);
@@ -199,8 +199,8 @@ export class Panes {
 
   /**
    * Update the panes of a direction from the sliders; content that has not loaded yet follows when
-   * it arrives. Return the error that prevented it, "" on success, null if another
-   * request replaced this one meanwhile.
+   * it arrives. Return the error that prevented the update, "" on success, null if another
+   * request has replaced this one.
    * @param {Content} content
    * @param {number} direction
    * @returns {Promise<string | null>}

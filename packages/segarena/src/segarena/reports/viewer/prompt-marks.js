@@ -64,7 +64,7 @@ export function drawMarks(context, view, plane, index, { rounds, now, numbered, 
 
 /**
  * Return the position of a click's number: that of the click, or a nearby one if the number would
- * cover another.
+ * cover another number.
  * @param {Point} point
  * @param {[number, number]} screen
  * @param {Point[]} taken
@@ -208,7 +208,7 @@ function fillMark(context, colour, isNewest, colours) {
 }
 
 /**
- * Draw a line over a wider light one, to stay visible on any background.
+ * Draw a line over a wider light one, so that it stays visible on any background.
  * @param {CanvasRenderingContext2D} context
  * @param {string} colour
  * @param {number} width

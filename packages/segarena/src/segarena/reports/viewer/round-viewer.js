@@ -37,7 +37,7 @@ export class RoundViewer {
     this.window = null;
     /** @type {Uint8ClampedArray | null} */
     this.table = null;
-    /** Displayed directions: "all", or the index of one. */
+    /** Displayed directions: "all", or the index of a single direction. */
     this.directions = "all";
     this.step = 1;
     /** The direction in which the user last moved. */
@@ -154,7 +154,7 @@ export class RoundViewer {
   }
 
   /**
-   * Set what is shown, without showing it yet; keep the parts of the state that still apply.
+   * Set the content without drawing it yet; keep the parts of the state that still apply.
    * @param {Content} content
    * @param {number} round
    */

@@ -47,8 +47,8 @@ export function firstWindow({ low, high }) {
 }
 
 /**
- * Return the window after a drag: dragging across widens it, dragging down brightens; 400 px span
- * the first window.
+ * Return the window after a drag: dragging to the right widens it, dragging down brightens; 400 px
+ * span the initial window.
  * @param {Window} window @param {number} dx @param {number} dy @param {Levels} levels @returns {Window}
  */
 export function dragged({ level, width }, dx, dy, levels) {
@@ -69,8 +69,8 @@ export function tableOf({ offset, step }, { level, width }) {
 }
 
 /**
- * Read the code of each voxel of a slice from pixels: their red channel, or with two bytes the high
- * byte in the red and the low byte in the green channel.
+ * Read the code of each voxel of a slice from pixels: one byte in the red channel, or two bytes, the
+ * high one in the red and the low one in the green channel.
  * @param {Uint8ClampedArray} pixels RGBA
  * @param {1 | 2} bytes
  */

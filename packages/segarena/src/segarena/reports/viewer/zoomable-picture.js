@@ -60,7 +60,7 @@ export class Picture {
 
   /**
    * Build an image pyramid by repeated halving: a zoomed-out picture of twelve megapixels is
-   * painted from a level of about two.
+   * painted from a level of about two megapixels.
    * @param {ImageBitmap} whole
    */
   async makeLevels(whole) {
@@ -143,8 +143,8 @@ export class Picture {
 
   paint() {
     this.frame = 0;
-    // A picture without room, such as in a hidden part of the page, is painted when it gets some:
-    // a canvas without pixels cannot be drawn on another one.
+    // A picture without space, such as in a hidden part of the page, is painted once it has some,
+    // because a canvas without pixels cannot be drawn onto another one.
     if (!this.overlay.width || !this.overlay.height) return;
     if (this.isImageStale) this.paintImage();
     const context = contextOf(this.overlay);

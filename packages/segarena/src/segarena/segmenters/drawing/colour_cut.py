@@ -1,4 +1,4 @@
-"""GrabCut, started from a guess with marks or from the most confident pixels of a score."""
+"""GrabCut that starts from a guess and marks, or from the most confident pixels of a score."""
 
 from __future__ import annotations
 

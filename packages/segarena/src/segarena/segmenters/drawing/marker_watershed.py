@@ -93,7 +93,7 @@ def snap_border(
 
 
 def erode_and_dilate(mask: Mask, reach_px: int) -> tuple[Mask, Mask]:
-    """Return a mask eroded, and dilated, by a square that extends `reach_px` to each side.
+    """Return the erosion and the dilation of a mask by a square that extends `reach_px` to each side.
 
     Erosion treats pixels beyond the image as inside and dilation treats them as outside, so the
     image border is not a border of the mask.

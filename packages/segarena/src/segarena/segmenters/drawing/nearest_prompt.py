@@ -76,7 +76,7 @@ def marked_places(prompt: Click | Scribble | Lasso, shape: Shape) -> NDArray[np.
 
 
 def _frame_by_frame(marks: NDArray[np.int16], frames: Sequence[int]) -> Labels:
-    """Fill the prompted frames and copy the nearest of them to the others; ties go to the first."""
+    """Fill the prompted frames, and copy the nearest one to every other frame; ties go to the first."""
     found = np.zeros(marks.shape, np.uint8)
     if not frames:
         return found

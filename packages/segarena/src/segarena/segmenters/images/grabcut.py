@@ -155,7 +155,7 @@ class GrabCutSegmenter:
         previous: Mask,
         radius_px: int,
     ) -> NDArray[np.int8]:
-        """Return the known marks: from clicks and lines, then the newest lassos, then boxes.
+        """Return the marks of clicks, lines and boxes; the newest lassos mark only pixels without a mark.
 
         Boxes give marks only until something is segmented. After that, the previous mask contains
         their information, and corrections may be outside of them. The rim of a lasso gives no
@@ -352,7 +352,7 @@ def _with_discs(
     newest: NDArray[np.int8],
     depth: NDArray[np.float32],
 ) -> Mask:
-    """Return `mask` with a disc at the deepest new mark of either side; the disc's radius is that depth."""
+    """Return `mask` with a disc at the deepest new mark of each side; its radius is the depth."""
     guess = mask.astype(np.uint8)
     for kind, level in ((INSIDE, 1), (OUTSIDE, 0)):
         marked_depth = np.where(newest == kind, depth, -1.0)

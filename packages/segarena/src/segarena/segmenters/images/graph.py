@@ -185,7 +185,7 @@ def _meeting_probability(
 
 
 def _keep_change_local(mask: Mask, dialogue: Dialogue) -> Mask:
-    """Return the new mask; if it differs too much far from the new clicks, return the last mask changed only near them.
+    """Return the new mask; if it changes too much far from the new clicks, keep only its changes near them.
 
     Prompts other than clicks locate the whole object, so after them the new mask is returned
     unchanged.

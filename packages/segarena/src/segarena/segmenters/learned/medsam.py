@@ -15,7 +15,7 @@ from segarena.segmenters.learned.sam import SamNetworkSegmenter
 @segmenter("medsam")
 @dataclass(kw_only=True, eq=False)
 class MedSamSegmenter(SamNetworkSegmenter):
-    """MedSAM on images; the segmenter `slices` applies it to volumes with the intensities of its training.
+    """MedSAM on images; the segmenter `slices` applies it to volumes with the intensities that it was trained on.
 
     The image is resized to the network's square without keeping its aspect ratio, and its values
     are stretched to 0..1 without colour statistics. The prediction is the network's first mask,

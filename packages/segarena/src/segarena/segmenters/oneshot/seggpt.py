@@ -172,7 +172,7 @@ def _grey(painted: Tensor) -> Tensor:
 
 
 def _repair(model: Any) -> None:
-    """Fix the last layer before images and masks merge: it averages both separately over the ensemble.
+    """Average images and masks separately over the ensemble in the last layer before they merge.
 
     Up to transformers 5.23 this layer averages them together; in the authors' code only later
     layers do.

@@ -178,7 +178,7 @@ def _distances(
     colour: Field,
     seeds: Sequence[NDArray[np.bool_]],
 ) -> Field:
-    """Return the geodesic distance from each pixel to each label's seeds, across edges and unlikely colours.
+    """Return the geodesic distance from each pixel to each label's seeds; edges and unlikely colours add to it.
 
     A label without seeds gets the largest distance of all other labels.
     """

@@ -165,7 +165,9 @@ def _backbone(shapes: Shapes) -> dict[str, Any]:
     widths = [shapes[f"image_encoder.trunk.blocks.{start}.attn.proj.weight"][0] for start in starts]
     if (widths[0], stages) not in VARIANTS:
         blocks = " + ".join(map(str, stages))
-        raise InvalidInput(f"no published encoder has {blocks} blocks of width {widths[0]} first")
+        raise InvalidInput(
+            f"no published encoder has stages of {blocks} blocks that begin with width {widths[0]}"
+        )
     variant = VARIANTS[widths[0], stages]
     return {
         "model_type": "sam2_hiera_det_model",

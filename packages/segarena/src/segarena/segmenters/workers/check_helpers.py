@@ -72,7 +72,7 @@ def predict_checked(
     predictions = worker.predict(encoded, dialogues)
     if len(predictions) != len(dialogues):
         raise PluginInvalid(
-            f"{len(dialogues)} dialogues, {len(predictions)} answers; "
+            f"expected {len(dialogues)} answers, got {len(predictions)}; "
             "return one answer per dialogue, in order"
         )
     return [as_prediction(each, tuple(shape), name="its answer") for each in predictions]

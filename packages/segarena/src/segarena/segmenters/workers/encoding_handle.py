@@ -22,7 +22,7 @@ class EncodingHandle:
 
     Attributes:
         handle: the worker's id of the encoding.
-        losses: workers lost over this sample.
+        losses: workers lost on this sample.
         nbytes: approximate memory that the encoding takes in the worker.
         pass_seconds: duration of each encoder pass so far; set only for encodings that are computed
             in parts on demand (see `segarena.capabilities.pass_seconds`).

@@ -72,7 +72,7 @@ class ServedPlugin:
 
 @contextmanager
 def _interrupt_after(limit_s: float, what: str) -> Generator[None]:
-    """Raise PredictTimeout in the block after some seconds, so that the error names the plug-in's line."""
+    """Raise PredictTimeout in the block after `limit_s` seconds, so that the error names the plug-in's line."""
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         raise PredictTimeout(
@@ -88,7 +88,7 @@ def _interrupt_after(limit_s: float, what: str) -> Generator[None]:
 
 
 def convert_sample(sample: Any) -> Sample:
-    """Convert a sample of the protocol to that of `segarena`; it has no targets."""
+    """Convert a sample of the protocol to a sample of `segarena`, without targets."""
     if sample.kind == "image":
         return ImageSample(id=sample.id, image=sample.image)
     if sample.kind == "video":
@@ -103,7 +103,7 @@ def convert_sample(sample: Any) -> Sample:
 
 
 def convert_dialogue(dialogue: Any) -> Dialogue:
-    """Convert a dialogue of the protocol to that of `segarena`."""
+    """Convert a dialogue of the protocol to a dialogue of `segarena`."""
     previous = None
     if dialogue.previous is not None:
         previous = Prediction(**vars(dialogue.previous))

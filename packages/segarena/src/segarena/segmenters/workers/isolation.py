@@ -99,7 +99,7 @@ class IsolatedWorker(Worker):
 
     @property
     def peak_bytes_elsewhere(self) -> int:
-        """0, which means unknown: the process has another id in its own namespace."""
+        """0, which means unknown: the process has a different id in its own namespace."""
         return 0
 
 
@@ -172,7 +172,7 @@ def hidden_files(
     options: Mapping[str, Any],
     plugin: PluginSpec,
 ) -> tuple[str, ...]:
-    """Return the folders and files of a dataset's samples, without those inside another one.
+    """Return the outermost files and folders that contain a dataset's samples.
 
     Args:
         dataset: the dataset; the folders of all files that it lists are hidden.

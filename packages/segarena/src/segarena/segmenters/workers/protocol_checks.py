@@ -96,7 +96,7 @@ def identity(worker: Worker) -> Iterator[CheckResult]:
     result = run_check("reports the files that determine its answers", names_sources)
     if result.has_passed:
         weights = ", ".join(worker.identity["weights"])
-        hint = "no weights among them: set self.weights to a list of files if it has any"
+        hint = "no weights among them: set self.weights to a list of files if the model has any"
         result = replace(result, details=weights or hint)
     yield result
 

@@ -120,7 +120,7 @@ class Sandbox:
     start_s: float = 120.0
 
     def words(self, folder: Path, program: str) -> list[str]:
-        """Return the command that starts a program of a folder inside the sandbox.
+        """Return the command that starts a program from a folder inside the sandbox.
 
         Raises:
             PluginInvalid: a program that the sandbox needs is not installed, or a device is missing.
@@ -148,7 +148,7 @@ class Sandbox:
         program: str,
         name: str = "",
     ) -> Worker:
-        """Start a program of a folder as a segmenter.
+        """Start a program from a folder as a segmenter.
 
         Raises:
             PluginInvalid: the program cannot be started, or is not a worker.
@@ -242,7 +242,7 @@ def device_files(patterns: Sequence[str]) -> list[str]:
 
 
 def _read_only(path: str) -> list[str]:
-    """Return the options that make a path readable, and its parent folders too."""
+    """Return the bwrap options that create a path's parent folders and make the path readable."""
     return [*_parent_folders(path), "--ro-bind-try", path, path]
 
 

@@ -26,7 +26,7 @@ class Worker:
     """A model in its own Python, container or machine, served by an adapter of about 40 lines.
 
     The run starts the worker, and restarts it if it dies. The new worker encodes the sample again
-    and receives the whole dialogue. If two workers are lost over one sample, that sample fails, and
+    and receives the whole dialogue. If two workers are lost on one sample, that sample fails, and
     the error quotes the last lines of the worker's output.
 
     Args:

@@ -31,7 +31,7 @@ _MAX_PLAIN_ANSWER_BYTES = 2**20
 """Size limit of answers to all verbs except predict and pack; such answers contain no arrays."""
 
 MAX_LOSSES = 2
-"""A sample fails once this many workers have been lost over it."""
+"""A sample fails once this many workers have been lost on it."""
 
 _END_S = 10.0
 """Time limit for stopping a worker, in seconds."""
@@ -44,7 +44,7 @@ Result = TypeVar("Result")
 
 @dataclass(slots=True)
 class LossCounter:
-    """Number of workers lost over one sample, and the reason for the last loss."""
+    """Number of workers lost on one sample, and the reason for the last loss."""
 
     count: int = 0
     last_reason: str = ""
@@ -300,16 +300,16 @@ class WorkerClient:
         """Return the result of `call`; if the worker is lost meanwhile, restart it and call again.
 
         Args:
-            losses: counter of the workers lost over one sample.
+            losses: counter of the workers lost on one sample.
             call: function that sends requests, and encodes the sample again if the worker was replaced.
 
         Raises:
-            SegmenterError: two workers were lost over this sample, or the worker reports an error.
+            SegmenterError: two workers were lost on this sample, or the worker reports an error.
         """
         while True:
             if losses.count >= MAX_LOSSES:
                 raise SegmenterError(
-                    f"its worker was lost {losses.count} times over this sample; "
+                    f"its worker was lost {losses.count} times on this sample; "
                     f"the last time it {losses.last_reason}"
                 )
             try:

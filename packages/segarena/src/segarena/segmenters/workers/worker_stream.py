@@ -63,9 +63,7 @@ class WorkerStream(Stream, ABC):
     def before_arrays(self, announced: Sequence[tuple[str, tuple[int, ...], str | None]]) -> None:
         """Reject files, because a worker that names a file could make the host read any of its own files."""
         if any(file is not None for _, _, file in announced):
-            raise ProtocolError(
-                "an answer that refers to a file; workers must send arrays as bytes"
-            )
+            raise ProtocolError("the answer refers to a file; a worker must send arrays as bytes")
 
     def _wait(self, poll: select.poll) -> None:
         while not poll.poll(1000 * _CHECK_INTERVAL_S):

@@ -1,4 +1,4 @@
-"""Connection to a Ray cluster, or start of one on this machine that lasts as long as the work."""
+"""Connection to a Ray cluster: an existing one, or one on this machine that ends with the work."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _cluster_of_this_machine(workers: int) -> dict[str, Any]:
 
 
 def _has_token() -> bool:
-    """Return whether Ray will find an authentication token; if not, turn token authentication off."""
+    """Return whether Ray will find an authentication token."""
     named = any(os.environ.get(name) for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"))
     return named or (Path.home() / ".ray" / "auth_token").is_file()
 

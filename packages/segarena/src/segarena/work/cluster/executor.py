@@ -66,7 +66,7 @@ class Ray:
         *,
         limit_s: float | None = None,
     ) -> Generator[Outcome[Unit, Result]]:
-        """Yield the outcome of each unit as they finish; see `segarena.work.jobs.Executor`.
+        """Yield the outcome of each unit as soon as it finishes; see `segarena.work.jobs.Executor`.
 
         Raises:
             WorkersInvalid: no cluster answers, it never has enough resources, or a node has other package versions.

@@ -126,7 +126,7 @@ class RayPool:
         self._last_answer_s = time.monotonic()
 
     def work(self, units: Iterable[Any]) -> Generator[Outcome[Any, Any]]:
-        """Yield the outcome of each unit as they finish."""
+        """Yield the outcome of each unit as soon as it finishes."""
         waiting = TaskQueue(units)
         for _ in range(waiting.count_ahead(self._workers)):
             self._start_worker()
@@ -271,7 +271,7 @@ class RayPool:
                 waiting.put_back((number, unit))
             else:
                 error = UnitDied(
-                    f"the worker process was lost {_MOST_LOSSES} times; out of memory, or nodes that were removed"
+                    f"the worker process was lost {_MOST_LOSSES} times; it ran out of memory, or nodes were removed"
                 )
                 seconds = time.monotonic() - worker.since
                 yield UnitFailure(unit=unit, error=error, seconds=seconds)

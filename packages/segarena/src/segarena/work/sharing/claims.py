@@ -199,7 +199,7 @@ class Claims:
 
     @property
     def is_over(self) -> bool:
-        """Whether the work is finished as a whole, which comes after every unit is done."""
+        """Whether the work is finished as a whole, as `end` publishes after the last unit."""
         return self._log.read().is_over
 
     def end(self) -> None:
@@ -228,7 +228,7 @@ class Claims:
         seconds: float,
         failure: SegarenaError | None = None,
     ) -> None:
-        """Record a unit that this process finished, with its seconds, or its failure."""
+        """Record a unit that this process finished, with its seconds and its failure, if any."""
         self._finished.append(unit)
         if failure is not None:
             self._failed[unit] = (type(failure).__name__, str(failure))

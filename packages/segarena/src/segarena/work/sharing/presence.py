@@ -131,7 +131,7 @@ class Presence:
         return self.touch() - last <= self._expire_s
 
     def forget(self, token: str) -> None:
-        """Remove the file of a dead process; a process that resumes writes it again."""
+        """Remove the file of a dead process; if the process resumes, it writes the file again."""
         with suppress(OSError):
             self._file(token).unlink(missing_ok=True)
 

@@ -58,7 +58,7 @@ def claims_beside(path: Path) -> Path:
 
 
 class SharedLedger:
-    """Part of this process in a shared ledger; a context in which the process shares the work.
+    """This process's part of a shared ledger; a context in which the process shares the work.
 
     Args:
         claims: the folder of claims and parts.

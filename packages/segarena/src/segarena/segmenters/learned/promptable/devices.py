@@ -201,12 +201,12 @@ class BatchRunner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MixedPrecision:
-    """Floating-point formats in which a network computes, beside that of its weights.
+    """Floating-point formats in which a network computes, in addition to that of its weights.
 
     Attributes:
         device: device of the network.
-        autocast: format of the operations that PyTorch considers safe in it; None keeps that of the
-            weights.
+        autocast: format of the operations that PyTorch considers safe in it; None keeps the format
+            of the weights.
         is_tf32: whether products of float32 numbers may be rounded to TF32 on a GPU.
     """
 
@@ -274,7 +274,7 @@ def compile_in_place(parts: Iterable[nn.Module], backend: str = "inductor") -> N
 
 
 def out_of_memory_error(activity: str, error: Exception) -> SegmenterError:
-    """Return the error for a batch of size 1 that does not fit into memory."""
+    """Return the one-line error for an activity that ran out of memory."""
     first_line: Any = str(error).partition("\n")[0]
     return SegmenterError(
         f"out of memory while {activity}: {first_line}; use dtype='bfloat16', smaller weights or "

@@ -1,4 +1,4 @@
-"""Conversion of a dialogue to the prompt of a network of the SAM family."""
+"""Conversion of a dialogue to a prompt for a network of the SAM family."""
 
 from __future__ import annotations
 

@@ -248,7 +248,7 @@ class SamNetwork:
         return arguments
 
     def _stack(self, arrays: Sequence[Any]) -> Tensor:
-        """Stack arrays to one tensor on the device, with one object per dialogue."""
+        """Stack arrays into one tensor on the device, with one object per dialogue."""
         return copy_to_device(np.stack(arrays)[:, None], self.device)
 
     def _stack_logits(self, logits: Sequence[Any]) -> Tensor:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def pack_tensor(tensor: Tensor) -> NDArray[np.uint8]:
-    """Return a tensor as bytes; its last axis grows by the number of bytes per value.
+    """Return a tensor as bytes; the length of its last axis is multiplied by the bytes per value.
 
     Bytes are needed because NumPy has no bfloat16.
     """

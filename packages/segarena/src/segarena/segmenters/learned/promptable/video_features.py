@@ -89,7 +89,7 @@ class EncodedVideo:
         return maps
 
     def _store(self, frame: int, maps: FeatureMaps) -> None:
-        """Store the features of a frame if they fit into a limit; stored frames are never evicted."""
+        """Store the features of a frame, on the device or in main memory, if there is room; never evict any."""
         size_bytes = 0
         for part in maps:
             size_bytes += part.numel() * part.element_size()

@@ -167,7 +167,7 @@ def corrected_frames(frames: dict[int, FrameMarks], options: VideoOptions) -> fr
 
 
 def points_along(points: tuple[Point, ...], count: int) -> list[Point]:
-    """Return `count` points of a line, (row, column): the midpoints of pieces of equal length.
+    """Return up to `count` points of a line, (row, column): the midpoints of pieces of equal length.
 
     A line of fewer than `count` pixels gives one point per pixel of its length plus one, so a dot
     gives one point.
@@ -204,7 +204,7 @@ def _add_prompt(
     round_: int,
     options: VideoOptions,
 ) -> None:
-    """Add a prompt to the frames of one object that it covers."""
+    """Add a prompt about one object to the frames that it covers."""
     is_background = getattr(prompt, "object_id", 1) == BACKGROUND
     is_positive = getattr(prompt, "is_positive", True) and not is_background
     for frame in _frames_of(prompt):

@@ -68,7 +68,7 @@ class GuidedNetwork(SamNetwork):
         return features.flatten(1) @ weights.flatten().to(features)
 
     def segment(self, encoded: EmbeddedImage, targets: Sequence[Tensor]) -> list[Prediction]:
-        """Return the mask of each target, (channels,).
+        """Return the prediction for each target embedding, (channels,).
 
         The first pass is guided and predicts one mask. The second pass receives the logits of this
         mask, and the third pass receives the logits and the bounding box of the second pass's mask.

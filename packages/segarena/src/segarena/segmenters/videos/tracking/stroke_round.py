@@ -133,7 +133,7 @@ class StrokeRound:
         return np.stack(stack).astype(np.float32)
 
     def open_ranges(self) -> Iterator[FrameRange]:
-        """Yield the ranges between neighbouring frames with strokes, of which at least one has fresh strokes."""
+        """Yield the ranges between neighbouring frames with strokes, if either frame has fresh strokes."""
         # None stands for the start and for the end of the video.
         ends: list[int | None] = [None, *sorted(self.marks), None]
         for before, after in pairwise(ends):

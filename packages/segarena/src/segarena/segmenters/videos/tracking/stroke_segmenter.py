@@ -63,7 +63,7 @@ class StrokeSegmenter(ABC):
         frame: int,
         layers: Field,
     ) -> Field:
-        """Smooth layers (n, h, w) of a frame, which moves their borders to its edges."""
+        """Smooth layers (n, h, w) of a frame; this moves their borders to edges of the image."""
         lightness = video.lab[frame, :, :, 0]
         guided_filter = GuidedFilter(lightness, radius_px=self.radius_px, edge=self.edge)
         return guided_filter(layers)

@@ -57,7 +57,7 @@ class WorkingVideo:
         frame: int,
         step: int,
     ) -> tuple[Field, Field]:
-        """Warp layers (n, h, w) of frame `frame` - `step` to `frame` by the flow; return them with the trust in them.
+        """Warp layers (n, h, w) of frame `frame` - `step` to `frame` by the flow; return them with a trust per pixel.
 
         The trust is (h, w): 1 where forward and backward flow return to the start, and near 0 where
         they do not, because the pixel was uncovered.

@@ -108,24 +108,21 @@ class RoundRecorder:
         if dialogue.previous is None:
             return []
         last = dialogue.previous.mask
-        objects = range(1, 1 + self.about.objects)
-        # A bool mask has one object; a label mask gives one mask per object.
-        if last.dtype == np.bool_:
-            masks = [last.view(np.bool_)]
-        else:
-            masks = [last == number for number in objects]
-        key = self.about.key
-        round_ = self.answered
-        return [
-            MaskRow(
-                **key,
-                round=round_,
+        is_single = last.dtype == np.bool_
+        objects = 1 if is_single else self.about.objects
+        rows: list[MaskRow] = []
+        # Compare and encode object by object: the masks of ten objects of a long video take more memory than the video.
+        for number in range(1, objects + 1):
+            mask = last.view(np.bool_) if is_single else last == number
+            row = MaskRow(
+                **self.about.key,
+                round=self.answered,
                 object=number,
                 rle=encode_rle(mask),
                 shape=last.shape,
             )
-            for number, mask in enumerate(masks, start=1)
-        ]
+            rows.append(row)
+        return rows
 
     def _record(
         self,

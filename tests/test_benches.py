@@ -192,7 +192,7 @@ def test_a_record_replaces_only_the_benches_that_ran(benches, tmp_path):
 
     file = tmp_path / "recorded.json"
     file.write_text('{"old": {"a": 1.0}, "bench": {"a": 1.0}}')
-    line = {"figure": "a", "value": 2.34567}
+    line = {"figure": "a", "value": 3.0, "compared": 2.34567}
     write_recorded([BenchResult("bench", [line], is_finished=True)], file)
     assert read_recorded(file) == {"old": {"a": 1.0}, "bench": {"a": 2.346}}
 

@@ -61,11 +61,9 @@ class LazyGenerator:
             # Tells `dataclass` that the field has no default.
             raise AttributeError("rng")
         given = vars(turn)["rng"]
-        if not callable(given):
-            return given
-        made = given()
-        vars(turn)["rng"] = made
-        return made
+        if callable(given):
+            vars(turn)["rng"] = given()
+        return vars(turn)["rng"]
 
     def __set__(
         self, turn: Any, given: np.random.Generator | Callable[[], np.random.Generator]

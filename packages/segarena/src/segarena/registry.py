@@ -145,6 +145,16 @@ def plugins_by_name(kind: str) -> Plugins:
     return Plugins(sorted(_factories[kind].items()))
 
 
+def indexed_plugins(kind: str) -> Plugins:
+    """Return the plug-ins of `kind` like `plugins_by_name`, importing only their own modules if an index lists them."""
+    index = _index()
+    if not index:
+        return plugins_by_name(kind)
+    for name in index.get(kind, {}):
+        _import_module_of(kind, name)
+    return Plugins(sorted(_factories[kind].items()))
+
+
 def lookup(kind: str, name: str) -> Callable[..., Any] | None:
     """Return the factory with a current or former name, or None.
 

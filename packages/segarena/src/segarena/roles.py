@@ -8,7 +8,7 @@ Constructor arguments with defaults are its options, and a run records them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -49,12 +49,29 @@ class Segmenter(Protocol):
         ...
 
 
-@dataclass(
-    frozen=True,
-    slots=True,
-    kw_only=True,
-    eq=False,
-)
+class LazyGenerator:
+    """The field `rng` of a turn: a generator, or a function that makes it when the user first reads it.
+
+    Many users never read it, and making one takes as long as a click in a small image.
+    """
+
+    def __get__(self, turn: Any, owner: type[Any]) -> np.random.Generator:
+        """Return the generator."""
+        if turn is None:
+            # Tells `dataclass` that the field has no default.
+            raise AttributeError("rng")
+        given = vars(turn)["rng"]
+        if callable(given):
+            vars(turn)["rng"] = given()
+        return vars(turn)["rng"]
+
+    def __set__(
+        self, turn: Any, given: np.random.Generator | Callable[[], np.random.Generator]
+    ) -> None:
+        vars(turn)["rng"] = given
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Turn:
     """The input of a simulated user in one round.
 
@@ -74,7 +91,7 @@ class Turn:
     target: Target
     dialogue: Dialogue
     comparison: AnyComparison
-    rng: np.random.Generator
+    rng: LazyGenerator = LazyGenerator()
     repeat: int = 0
 
     @property

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.ndimage import distance_transform_edt, gaussian_filter
 
@@ -108,6 +109,27 @@ def test_deepest_pixel_equals_the_first_maximum_over_a_thousand_masks():
                 break
             assert found == expected
             assert all(isinstance(i, int) for i in found.position)
+            clicked.append(found.position)
+
+
+@given(
+    hnp.arrays(np.bool_, hnp.array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=9)),
+    st.integers(1, 7),
+    st.integers(0, 5),
+)
+def test_a_search_in_listed_edges_finds_the_first_maximum(blocks, side, clicks):
+    # Blocks of equal size have equally deep pixels, of which the first must be found.
+    mask = np.kron(blocks, np.ones((side, side), bool))
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("_SMALL", "_WIDE_PX", "_LISTED_PX"):
+            patch.setattr(distance_transform, name, 0)
+        clicked = []
+        for _ in range(clicks + 1):
+            expected = first_maximum(nearest_zero_by_hand(mask), clicked)
+            found = deepest_pixel(mask, forbidden=clicked)
+            assert found == expected
+            if found is None:
+                break
             clicked.append(found.position)
 
 

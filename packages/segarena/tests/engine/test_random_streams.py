@@ -2,7 +2,9 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from hypothesis import given
@@ -10,6 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from segarena.engine.random_streams import random_stream
+from segarena.roles import Turn
 
 names = st.lists(st.one_of(st.text(max_size=5), st.integers(-5, 5)), max_size=4)
 
@@ -68,3 +71,18 @@ def test_streams_of_neighbouring_rounds_are_uniform_and_independent():
     first, second = table[::2], table[1::2]
     assert stats.kstest(table, "uniform").pvalue > 0.01
     assert abs(np.corrcoef(first, second)[0, 1]) < 0.12
+
+
+def test_a_turn_makes_its_generator_once_when_it_is_first_read():
+    made = []
+
+    def make():
+        made.append(random_stream(0, "turn"))
+        return made[-1]
+
+    nothing: Any = None
+    turn = Turn(sample=nothing, target=nothing, dialogue=nothing, comparison=nothing, rng=make)
+    assert not made
+    assert turn.rng is turn.rng
+    assert replace(turn, repeat=1).rng is turn.rng
+    assert len(made) == 1

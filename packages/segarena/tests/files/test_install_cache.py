@@ -119,14 +119,15 @@ def test_a_folder_that_cannot_be_written_only_costs_time(package, monkeypatch):
 
 LOOKUP = """
 import sys
-from segarena.registry import lookup, plugins_by_name
+from segarena.registry import indexed_plugins, lookup
 assert lookup("segmenter", "watershed").__name__ == "WatershedSegmenter"
 assert lookup("segmenter", "no such name") is None
+assert {"boundary_iou", "iou", "jaccard-contour"} <= indexed_plugins("metric").keys()
 print(" ".join(name for name in sys.modules if name.startswith("segarena.")))
 """
 
 
-def test_a_lookup_imports_the_module_of_one_plugin(tmp_path):
+def test_only_the_modules_of_the_wanted_plugins_are_imported(tmp_path):
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
     imported = []
     for _ in range(2):
@@ -141,6 +142,7 @@ def test_a_lookup_imports_the_module_of_one_plugin(tmp_path):
     first, second = imported
     assert "segarena.users.scribbler" in first
     assert "segarena.segmenters.images.watershed" in second
+    assert "segarena.metrics.overlap" in second
     assert "segarena.users.scribbler" not in second
 
 

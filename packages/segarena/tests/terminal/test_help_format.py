@@ -1,6 +1,7 @@
 """Help texts: rare options only under `--help-all`, commands that can be copied, and at most one screen."""
 
 import shlex
+from pathlib import Path
 from typing import Annotated
 
 import pytest
@@ -170,6 +171,9 @@ def test_only_values_that_need_a_conversion_are_converted():
         limit: Annotated[int | None, typer.Option(min=1)] = None,
         shout: Annotated[str, typer.Option(parser=str.upper)] = "",
         needed: Annotated[str, typer.Option()] = ...,
+        share: float = 0.5,
+        out: Path | None = None,
+        image: Annotated[Path | None, typer.Option(exists=True)] = None,
     ) -> None:
         taken.update(locals())
 
@@ -187,6 +191,15 @@ def test_only_values_that_need_a_conversion_are_converted():
     assert [taken[name] for name in names] == [["a", "b"], "none", 4, 2, "1"]
     assert taken["shout"] == "X"
     assert "Missing option '--needed'" in run().output
+    numbers = ("--needed", "x", "--count", "-4", "--share", "1e-2", "--out", "a/b", "--image", "/")
+    assert run(*numbers).exit_code == 0
+    assert [taken[name] for name in ("count", "share")] == [-4, 0.01]
+    assert [taken[name] for name in ("out", "image")] == [Path("a/b"), Path("/")]
+    assert run("--needed", "x", "--share", "-0.25").exit_code == 0
+    assert taken["share"] == -0.25
     for option in ("--limit", "--count"):
         assert run("--needed", "x", option, "0.5").exit_code == 2
+    for option, wrong in (("--share", "half"), ("--share", "1."), ("--image", "/no/such/file")):
+        expected = 0 if wrong == "1." else 2
+        assert run("--needed", "x", option, wrong).exit_code == expected, option
     assert run("--needed", "x", "--limit", "0").exit_code == 2

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import cv2
 import numpy as np
@@ -48,6 +48,15 @@ _TURN_NS = 20_000
 _CANDIDATE_NS = 10
 _SEEN_PX_PER_NS = 4
 _TRANSFORM_NS = 8
+# Measured: comparing with a listed edge pixel takes as long as scanning this many pixels of a window.
+_LISTED_PX = 16
+# A search of a few small windows ends before the edge pixels of the whole mask are listed.
+_WIDE_PX = 1 << 13
+
+_CROSS = cv2.getStructuringElement(cv2.MORPH_CROSS, (3, 3))
+
+_Edges: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
+"""Rows and columns of the zeros next to a mask."""
 
 
 class DeepestPixel(NamedTuple):
@@ -162,7 +171,7 @@ def deepest_pixel(
     """
     is_small = mask.size <= _SMALL
     if is_small:
-        window = tuple(slice(0, size) for size in mask.shape)
+        window = tuple([slice(0, size) for size in mask.shape])
     else:
         window = bounding_window(mask)
     if is_empty(window):
@@ -204,9 +213,14 @@ def _deepest_by_full_transform(padded: Mask, forbidden: list[tuple[int, ...]]) -
     squared = _squares_in(padded)
     for position in forbidden:
         squared[position] = 0
-    deepest = np.unravel_index(squared.argmax(), squared.shape)
-    position = tuple(int(index) for index in deepest)
-    return DeepestPixel(position, int(squared[deepest]))
+    rest = int(squared.argmax())
+    # `np.unravel_index` takes ten times as long as this loop, which matters for small images.
+    reversed_position: list[int] = []
+    for size in reversed(squared.shape):
+        rest, index = divmod(rest, size)
+        reversed_position.append(index)
+    position = tuple(reversed(reversed_position))
+    return DeepestPixel(position, int(squared[position]))
 
 
 def _deepest_by_search(
@@ -227,11 +241,13 @@ def _deepest_by_search(
     # A pixel below this distance cannot be as deep as the one with the highest fast distance.
     lowest_hopeful = highest * (_FAST_LOWEST / _FAST_HIGHEST)
     hopeful = (fast >= lowest_hopeful).ravel()
+    reach = int(upper_bound) + 1
+    edges = _list_edges(padded, reach)
     if np.count_nonzero(hopeful) > hopeful.size // _MANY:
-        _thin_out(hopeful, padded, first, int(upper_bound) + 1)
+        _thin_out(hopeful, padded, edges, first, reach)
     candidates = np.flatnonzero(hopeful)
     candidate_distances = fast.ravel()[candidates]
-    found = _search(padded, candidates, candidate_distances, at_least)
+    found = _search(padded, edges, candidates, candidate_distances, at_least)
     if found is None:
         return None
     index, squared = found
@@ -239,9 +255,26 @@ def _deepest_by_search(
     return DeepestPixel((row - 1, column - 1), squared)
 
 
+def _list_edges(padded: NDArray[np.uint8], reach: int) -> _Edges | None:
+    """Return rows and columns of the zeros next to the mask; None if scanning windows of this reach is faster.
+
+    The nearest zero of a pixel is always one of them: one step from it towards the pixel, along an axis, is nearer to
+    the pixel and therefore in the mask.
+    """
+    window_px = (2 * reach + 1) ** 2
+    if window_px < _WIDE_PX:
+        return None
+    grown = cv2.dilate(padded, _CROSS)
+    pixels = np.flatnonzero(grown > padded)
+    if _LISTED_PX * len(pixels) > window_px:
+        return None
+    return np.divmod(pixels, padded.shape[1])
+
+
 def _thin_out(
     hopeful: Mask,
     padded: NDArray[np.uint8],
+    edges: _Edges | None,
     first: int,
     reach: int,
 ) -> None:
@@ -250,7 +283,7 @@ def _thin_out(
     If many pixels are candidates, shifting the whole mask is faster than indexing each of them.
     """
     flat = padded.ravel().view(np.bool_)
-    rows, columns = _nearest_edge(padded, first, reach)
+    rows, columns = _nearest_edge(padded, edges, first, reach)
     for step in _mirrored(rows, columns, padded.shape[1]):
         # Apply the step only where it stays in the array.
         start = max(first + 1, -step)
@@ -260,6 +293,7 @@ def _thin_out(
 
 def _search(
     padded: NDArray[np.uint8],
+    edges: _Edges | None,
     candidates: NDArray[np.int64],
     fast: NDArray[np.float32],
     at_least: int,
@@ -270,7 +304,7 @@ def _search(
     nearest edge pixel, with the mirror images of this offset, then rules out every candidate with
     an edge pixel at the same offset, because such a candidate is not deeper.
     """
-    flat = padded.ravel()
+    flat = padded.ravel().view(np.bool_)
     best = -1
     depth = at_least - 1
     elapsed_ns = 0
@@ -278,7 +312,7 @@ def _search(
         pick = int(fast.argmax())
         index = int(candidates[pick])
         reach = int(fast[pick] / _FAST_LOWEST) + 1
-        rows, columns = _nearest_edge(padded, index, reach)
+        rows, columns = _nearest_edge(padded, edges, index, reach)
         measured = rows**2 + columns**2
         is_earlier = index < best  # in row-major order, which breaks ties
         if measured > depth or (measured == depth and is_earlier):
@@ -289,17 +323,21 @@ def _search(
         hopeful[pick] = False
         candidates = candidates[hopeful]
         fast = fast[hopeful]
-        for step in _mirrored(rows, columns, padded.shape[1]):
-            # A step out of the frame reads an unrelated pixel, which is harmless: such a candidate
-            # is nearer to the frame than the step is long, so it may be removed; if it remains, it
-            # is measured later.
-            neighbours = flat.take(candidates + step, mode="clip")
-            stays = neighbours != 0
-            if measured == depth:
-                stays |= candidates < best  # as deep, but earlier
-            candidates = candidates[stays]
-            fast = fast[stays]
-        pixels_seen = min((2 * reach + 1) ** 2, padded.size)
+        # All steps at once, because single ones take longer for the usual few candidates.
+        steps = np.array(list(_mirrored(rows, columns, padded.shape[1])))
+        # A step out of the frame reads an unrelated pixel, which is harmless: such a candidate is
+        # nearer to the frame than the step is long, so it may be removed; if it remains, it is
+        # measured later.
+        neighbours = flat.take(candidates + steps[:, np.newaxis], mode="clip")
+        stays = neighbours.all(axis=0)
+        if measured == depth:
+            stays |= candidates < best  # as deep, but earlier
+        candidates = candidates[stays]
+        fast = fast[stays]
+        if edges is None:
+            pixels_seen = min((2 * reach + 1) ** 2, padded.size)
+        else:
+            pixels_seen = _LISTED_PX * len(edges[0])
         elapsed_ns += _TURN_NS + _CANDIDATE_NS * len(candidates) + pixels_seen // _SEEN_PX_PER_NS
         if elapsed_ns > _TRANSFORM_NS * padded.size and len(candidates):
             return None
@@ -308,11 +346,18 @@ def _search(
 
 def _nearest_edge(
     padded: NDArray[np.uint8],
+    edges: _Edges | None,
     index: int,
     reach: int,
 ) -> tuple[int, int]:
     """Return the row and column distances from a pixel to its nearest zero, which is within `reach`."""
     row, column = divmod(index, padded.shape[1])
+    if edges is not None:
+        edge_rows, edge_columns = edges
+        down = edge_rows - row
+        right = edge_columns - column
+        nearest_edge = int((down * down + right * right).argmin())
+        return abs(int(down[nearest_edge])), abs(int(right[nearest_edge]))
     top = max(0, row - reach)
     left = max(0, column - reach)
     around = padded[top : row + reach + 1, left : column + reach + 1]

@@ -20,7 +20,7 @@ from segarena.samples import Mask
 _VISIT_NS = 14
 _TRANSFORM_NS = 8
 # A mask is thin if it has at most one True pixel per this many pixels in the rows that it spans.
-_THIN = 10
+_THIN = 15
 # Below this many pixels a transform is just as fast.
 _SMALL = 1 << 12
 # Up to this side, sums of two squared distances within the mask fit into 32 bits.
@@ -117,6 +117,9 @@ def thin_mask_depths(*masks: Mask) -> list[PixelDepths | None]:
     # Keyed by the index of the mask.
     thin_pixels: dict[int, NDArray[np.int64]] = {}
     for number, mask in enumerate(masks):
+        # Counting takes a twentieth of the time of listing the pixels.
+        if _THIN * np.count_nonzero(mask) > mask.size:
+            continue
         pixels = np.flatnonzero(mask)
         if _THIN * len(pixels) <= _size(pixels, width):
             thin_pixels[number] = pixels

@@ -10,6 +10,7 @@ than one byte per pixel plus one.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ from segarena.samples import Mask, Shape, as_mask
 _MAX_BYTES = 9  # limit for one length, which then has 63 bits
 _BITS = 7  # number of bits of a length per byte
 _CONTINUES = 1 << _BITS  # set on all bytes of a length but the last
+# Up to this many lengths, a loop takes less time than NumPy's calls.
+_FEW = 128
 
 
 def encode_rle(mask: Mask) -> bytes:
@@ -102,19 +105,24 @@ def run_lengths(mask: Mask) -> NDArray[np.int64]:
     [0, 2, 1]
     """
     flat = mask.ravel()
-    edges = np.concatenate(([0], _changes(flat), [flat.size]))
-    lengths = np.diff(edges)
-    if flat.size and flat[0]:
-        return np.concatenate(([0], lengths))
-    return lengths
+    changes = _changes(flat)
+    # A mask that starts with a True pixel has an empty run before it.
+    first = 2 if flat.size and flat[0] else 1
+    edges = np.zeros(first + len(changes) + 1, dtype=np.int64)
+    edges[first:-1] = changes
+    edges[-1] = flat.size
+    return edges[1:] - edges[:-1]
 
 
 def _changes(flat: NDArray[Any]) -> NDArray[np.intp]:
     """Return the indices of values that differ from the previous value."""
-    return np.flatnonzero(flat[1:] != flat[:-1]) + 1
+    (before,) = np.nonzero(flat[1:] != flat[:-1])
+    return before + 1
 
 
 def _pack(lengths: NDArray[np.int64]) -> bytes:
+    if len(lengths) <= _FEW:
+        return _pack_few(lengths.tolist())
     sizes = np.ones(len(lengths), dtype=np.int64)
     longest = int(lengths.max(initial=0))
     longest_bytes = -(-longest.bit_length() // _BITS)
@@ -122,6 +130,17 @@ def _pack(lengths: NDArray[np.int64]) -> bytes:
         sizes += lengths >> (_BITS * number) > 0
     digits = encode_digits(lengths, sizes, bits=_BITS)
     return digits.tobytes()
+
+
+def _pack_few(lengths: Sequence[int]) -> bytes:
+    packed = bytearray()
+    for length in lengths:
+        rest = length
+        while rest >= _CONTINUES:
+            packed.append(rest % _CONTINUES | _CONTINUES)
+            rest >>= _BITS
+        packed.append(rest)
+    return bytes(packed)
 
 
 def unpack_lengths(data: bytes) -> NDArray[np.int64]:

@@ -25,7 +25,7 @@ from segarena.files.install_cache import read_declarations, write_declarations
 from segarena.options import Option, choices, options_of, parse_option, suggest_names
 from segarena.plugin_spec import PluginSpec
 from segarena.terminal.exit_codes import one_line_errors
-from segarena.terminal.help_format import RARE, HelpCommand
+from segarena.terminal.help_format import RARE, HelpCommand, without_conversions
 from segarena.terminal.worker_options import (
     ADDRESS_OPTION,
     EXECUTOR_OPTION,
@@ -435,7 +435,8 @@ def _declared(benchmark: str, known: Sequence[Any]) -> tuple[list[Any], list[str
     app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
     app.command()(declare)
     # Typer annotates the result too generally.
-    return list(typer.main.get_command(app).params), clashing  # pyright: ignore[reportAttributeAccessIssue]
+    parameters = list(typer.main.get_command(app).params)  # pyright: ignore[reportAttributeAccessIssue]
+    return without_conversions(parameters), clashing
 
 
 def _help(option: Option) -> str:

@@ -29,7 +29,7 @@ from segarena.engine.plugin_errors import describe_error
 from segarena.engine.rows import Rows, encoder_row, failed_sample
 from segarena.engine.sample_prefetch import SamplePrefetcher
 from segarena.engine.session import Rules, Session
-from segarena.engine.session_protocol import SessionLike
+from segarena.engine.session_protocol import RemoteDataset, SessionLike
 from segarena.engine.time_limit import SLOW_CALLS, TimeLimit
 from segarena.errors import (
     LoadingFailed,
@@ -75,6 +75,7 @@ class RunCast:
         encoder: encodes with the segmenter, or reads encodings from the cache.
         prefetcher: loads the samples, some of them ahead; None loads each when it is opened.
         user_abilities: capabilities of the users, by the same names.
+        remote_dataset: the dataset, if it opens the dialogues itself.
     """
 
     dataset: Dataset
@@ -85,6 +86,7 @@ class RunCast:
     repeats: int = 1
     prefetcher: SamplePrefetcher | None = None
     user_abilities: dict[str, UserCapabilities] = field(init=False)
+    remote_dataset: RemoteDataset | None = field(init=False)
 
     @property
     def segmenter_name(self) -> str:
@@ -92,10 +94,12 @@ class RunCast:
         return f"segmenter {type(self.segmenter).__name__}"
 
     def __post_init__(self) -> None:
-        """Read the capabilities of the users once for the run."""
+        """Read the capabilities of the users and of the dataset once for the run."""
         found = {name: user_capabilities(user) for name, user in self.users.items()}
+        remote = self.dataset if isinstance(self.dataset, RemoteDataset) else None
         # A frozen dataclass can only assign its own attributes this way.
         object.__setattr__(self, "user_abilities", found)
+        object.__setattr__(self, "remote_dataset", remote)
 
 
 SessionOpener: TypeAlias = Callable[[RunCast, Sample], Sequence[SessionLike]]
@@ -123,8 +127,8 @@ def run_sample(
         batches: how dialogues are batched for the segmenter.
     """
     try:
-        opened = open_sample(cast, sample_id, limit, opening=opening, batches=batches)
         with limit.ready():
+            opened = open_sample(cast, sample_id, limit, opening=opening, batches=batches)
             for _ in opened.hold(opened.sessions):
                 pass
         return opened.rows()
@@ -491,10 +495,12 @@ class _BatchPredictor:
         """
         count = len(dialogues)
         who = f"sample {self._sample.id}, {self._cast.segmenter_name}"
-        times = self._time_factor(dialogues)
+        has_supports = any(map(_has_supports, dialogues))
+        times = self._time_factor(count, has_supports=has_supports)
         with self._limit.watch(f"predicting {count} dialogues", times=times, who=who):
-            encoded = [self._encode_supports(dialogue) for dialogue in dialogues]
-            predictions: Any = self._predict_guarded(encoded)
+            if has_supports:
+                dialogues = [self._encode_supports(dialogue) for dialogue in dialogues]
+            predictions: Any = self._predict_guarded(dialogues)
         if predictions is None or isinstance(predictions, (dict, Prediction, str)):
             kind = "None" if predictions is None else f"a {type(predictions).__name__}"
             raise PredictionInvalid(
@@ -517,11 +523,11 @@ class _BatchPredictor:
         ):
             return cast.segmenter.predict(self._encoded, dialogues)
 
-    def _time_factor(self, dialogues: Sequence[Dialogue]) -> float:
+    def _time_factor(self, count: int, *, has_supports: bool) -> float:
         """Return the time limit as a multiple of one prediction; a segmenter that encodes on demand needs more."""
-        encodes = pass_seconds(self._encoded) is not None or any(map(_has_supports, dialogues))
+        encodes = has_supports or pass_seconds(self._encoded) is not None
         # A batch may take as long as its dialogues one by one.
-        return len(dialogues) * (1 + SLOW_CALLS * encodes)
+        return count * (1 + SLOW_CALLS * encodes)
 
     def _encoding_s(self) -> float:
         """Return the seconds that predictions have spent on encoding so far."""
@@ -554,4 +560,8 @@ class _BatchPredictor:
 
 
 def _has_supports(dialogue: Dialogue) -> bool:
-    return any(isinstance(prompt, Support) for prompt in dialogue.prompts)
+    for prompts in dialogue.rounds:
+        for prompt in prompts:
+            if isinstance(prompt, Support):
+                return True
+    return False

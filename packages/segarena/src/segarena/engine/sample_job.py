@@ -22,7 +22,7 @@ from segarena.engine.rows import Rows, failed_sample
 from segarena.engine.run_location import RunLocation
 from segarena.engine.sample_prefetch import SamplePrefetcher
 from segarena.engine.session import Rules
-from segarena.engine.session_protocol import RemoteDataset, SessionLike
+from segarena.engine.session_protocol import SessionLike
 from segarena.engine.store import RunFolder, files_of_rows
 from segarena.engine.time_limit import SLOW_CALLS, TimeLimit
 from segarena.errors import UnitHung
@@ -167,7 +167,7 @@ def _create_prefetcher(job: SampleJob, sample_ids: Sequence[str]) -> SamplePrefe
         job.cast is None
         or not plan.prefetch
         or not sample_ids
-        or isinstance(job.cast.dataset, RemoteDataset)
+        or job.cast.remote_dataset is not None
     ):
         return None
     return SamplePrefetcher(
@@ -214,8 +214,8 @@ def _run_one(
     def open_part(cast: RunCast, sample: Sample) -> Sequence[SessionLike]:
         nonlocal workload
         load_s = time.perf_counter() - started
-        if isinstance(cast.dataset, RemoteDataset):
-            return cast.dataset.open_sessions(sample, cast.rules.keep_rounds)
+        if cast.remote_dataset is not None:
+            return cast.remote_dataset.open_sessions(sample, cast.rules.keep_rounds)
         sessions, opened = open_session_subset(cast, sample, part)
         workload = replace(opened, load_s=load_s)
         for session in sessions:
@@ -266,10 +266,11 @@ def peak_bytes() -> int:
     """Return the peak memory of this process in bytes."""
     # On Linux read /proc, because getrusage also counts the process that started this one.
     with suppress(OSError):
-        status = Path("/proc/self/status").read_text(encoding="ascii")
-        for line in status.splitlines():
-            if line.startswith("VmHWM:"):
-                return 1024 * int(line.split()[1])
+        status = Path("/proc/self/status").read_bytes()
+        # "VmHWM:   123456 kB"
+        _, found, rest = status.partition(b"VmHWM:")
+        if found:
+            return 1024 * int(rest.split(maxsplit=1)[0])
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     # macOS reports bytes, Linux reports kibibytes.
     return peak if sys.platform == "darwin" else 1024 * peak

@@ -10,7 +10,7 @@ from segarena.engine.evaluate import finish, open_folder
 from segarena.engine.lockstep import RunCast, failed_rows, load_sample, open_sessions
 from segarena.engine.plan import make_plan
 from segarena.engine.rows import Rows
-from segarena.engine.session_protocol import RemoteDataset, SessionLike, remote_evaluation
+from segarena.engine.session_protocol import SessionLike, remote_evaluation
 from segarena.errors import DatasetError, InvalidInput
 from segarena.plugin_spec import Plugin
 from segarena.roles import Benchmark
@@ -85,6 +85,6 @@ def sessions(
 
 def _open_sessions(cast: RunCast, sample_id: str) -> Sequence[SessionLike]:
     sample = load_sample(cast.dataset, sample_id)
-    if isinstance(cast.dataset, RemoteDataset):
-        return cast.dataset.open_sessions(sample, cast.rules.keep_rounds)
+    if cast.remote_dataset is not None:
+        return cast.remote_dataset.open_sessions(sample, cast.rules.keep_rounds)
     return open_sessions(cast, sample)

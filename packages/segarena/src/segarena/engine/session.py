@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -206,7 +207,7 @@ class Session:
                 repeat=self.repeat,
                 # A stream per round, so that random choices do not depend on earlier rounds or on
                 # other dialogues.
-                rng=random_stream(self.rules.seed, *self.key.values(), round_),
+                rng=partial(random_stream, self.rules.seed, *self.key.values(), round_),
             )
         return self._turn
 

@@ -250,9 +250,14 @@ class _Elements:
             return self.distances_to(other, at_most=at_most) <= at_most
         reach = steps.max(axis=0)
         low, high = other._ends
-        is_above = self._positions >= low - reach
-        is_below = self._positions <= high + reach
-        waiting = np.flatnonzero(np.all(is_above & is_below, axis=1))
+        own_low, own_high = self._ends
+        # Usually all elements are in the box around the other surface; testing each takes as long as a search.
+        if (own_low >= low - reach).all() and (own_high <= high + reach).all():
+            waiting = np.arange(len(self.areas))
+        else:
+            is_above = self._positions >= low - reach
+            is_below = self._positions <= high + reach
+            waiting = np.flatnonzero(np.all(is_above & is_below, axis=1))
         first_cell = _flat_index((low - 2 * reach)[None], grid.shape)
         cells = (_flat_index(self._positions, grid.shape) - first_cell)[waiting]
         flat_grid = grid.reshape(-1)

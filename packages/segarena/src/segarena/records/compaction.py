@@ -21,7 +21,7 @@ from segarena.records.parquet_tables import (
     is_packed_sample,
     parquet_bytes,
 )
-from segarena.records.pieces import Piece, Pieces, has_sample
+from segarena.records.pieces import Piece, Pieces, has_sample, loose_name
 from segarena.work.ledger import Ledger
 
 BLOCK_SAMPLES = 256
@@ -249,7 +249,7 @@ class WritablePieces(Pieces):
             return
         # Read each file of a sample once for all tables.
         loose_files = [self._loose_file("records", index) for index in loose]
-        packed = dict(read_packed_samples(loose_files))
+        packed = dict(zip(loose, read_packed_samples(loose_files), strict=True))
         # Use a generator, so that only one table is in memory at a time.
         tables = (
             (table, self._rows(table, inside, loose, lambda _: True, packed=packed))
@@ -292,7 +292,7 @@ class WritablePieces(Pieces):
         return name
 
     def _remove_loose(self, indices: Iterable[int]) -> None:
-        names = {self._loose_file("records", index).name: index for index in indices}
+        names = {loose_name(index): index for index in indices}
         if not names:
             return
         # Remove the records first: without them the sample is pending, whatever else is left.
@@ -309,7 +309,7 @@ class WritablePieces(Pieces):
 
     def _loose_bytes(self, indices: Iterable[int]) -> int:
         """Return the size of the loose files of samples, without tables that are small in comparison."""
-        names = {self._loose_file("records", index).name for index in indices}
+        names = set(map(loose_name, indices))
         total_bytes = sum((self.folder / "records" / name).stat().st_size for name in names)
         # Earlier versions wrote masks to separate files.
         for file in (self.folder / "masks").glob("*.parquet"):

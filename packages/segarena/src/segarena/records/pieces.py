@@ -247,7 +247,7 @@ class Pieces:
         loose: Sequence[int],
         is_read: ColumnFilter,
         wanted: Sequence[str] | None = None,
-        packed: Mapping[Path, PackedSample | None] | None = None,
+        packed: Mapping[int, tuple[Path, PackedSample | None]] | None = None,
     ) -> pl.DataFrame:
         """Return the rows of pieces and loose files.
 
@@ -257,7 +257,7 @@ class Pieces:
             loose: indices of samples with loose files.
             is_read: whether to read a column.
             wanted: ids of samples, to which the rows of pieces are restricted.
-            packed: the contents of the loose files, if they were read already.
+            packed: the loose files and their contents by index, if they were read already.
         """
         # (index of the first sample, rows) for pieces and for sequences of loose files.
         found: list[tuple[int, pl.DataFrame]] = []
@@ -297,15 +297,14 @@ class Pieces:
         table: str,
         indices: Iterable[int],
         is_read: ColumnFilter,
-        packed: Mapping[Path, PackedSample | None] | None,
+        packed: Mapping[int, tuple[Path, PackedSample | None]] | None,
     ) -> Iterator[pl.DataFrame]:
         """Yield the rows of samples with loose files, in their order."""
-        files = [self._loose_file("records", index) for index in indices]
         contents: Iterable[tuple[Path, PackedSample | None]]
         if packed is None:
-            contents = read_packed_samples(files)
+            contents = read_packed_samples(self._loose_file("records", index) for index in indices)
         else:
-            contents = ((file, packed[file]) for file in files)
+            contents = (packed[index] for index in indices)
         for is_packed, group in groupby(contents, lambda pair: pair[1] is not None):
             if is_packed:
                 for batch in _batches(group):
@@ -422,10 +421,15 @@ class Pieces:
         return sorted(found)
 
     def _loose_file(self, table: str, index: int) -> Path:
-        return self.folder / table / f"{index:06d}.parquet"
+        return Path(self.folder, table, loose_name(index))
 
     def _piece_file(self, table: str, name: str) -> Path:
         return self.folder / table / f"{name}.parquet"
+
+
+def loose_name(index: int) -> str:
+    """Return the file name of a single sample."""
+    return f"{index:06d}.parquet"
 
 
 def _batches(

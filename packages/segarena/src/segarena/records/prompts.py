@@ -40,6 +40,8 @@ _KINDS: dict[str, type[RecordedPrompt]] = {
     one.kind: one for one in (Click, Box, Limits, Scribble, Lasso, RecordedMask, RecordedSupport)
 }
 
+_FIELD_NAMES = {kind: tuple(field.name for field in fields(one)) for kind, one in _KINDS.items()}
+
 
 def recorded_prompt(prompt: Prompt | RecordedPrompt) -> RecordedPrompt:
     """Convert a prompt to its record: drawn prompts completely, masks and supports as areas and names."""
@@ -61,8 +63,8 @@ def prompts_text(prompts: Sequence[Prompt | RecordedPrompt]) -> str:
 
 def _plain(prompt: RecordedPrompt) -> dict[str, Any]:
     plain: dict[str, Any] = {"kind": prompt.kind}
-    for field in fields(prompt):
-        plain[field.name] = getattr(prompt, field.name)
+    for name in _FIELD_NAMES[prompt.kind]:
+        plain[name] = getattr(prompt, name)
     return plain
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from segarena.options import options_of
 from segarena.plugin_spec import PluginSpec
 from segarena.records.configuration import DatasetRecord, PluginRecord
-from segarena.registry import current_name, lookup, plugins_by_name
+from segarena.registry import current_name, indexed_plugins, lookup
 
 SEES_TRUTH = " (SEES THE TRUTH)"
 """Suffix of a control that has access to the targets, in every table and figure."""
@@ -158,6 +158,6 @@ def metric_name(column: str) -> str:
 def _metric_titles() -> dict[str, str]:
     """Return the titles that metrics define for their columns."""
     titles: dict[str, str] = {}
-    for metric in plugins_by_name("metric").values():
+    for metric in indexed_plugins("metric").values():
         titles |= getattr(metric, "titles", {})
     return titles

@@ -7,10 +7,12 @@ are headings, as in Typer.
 from __future__ import annotations
 
 import functools
+import os
 import re
 import shutil
 import textwrap
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -29,6 +31,9 @@ _CODE_INDENT = "    "
 _MAX_NAME_COLUMNS = 28
 _MAX_COLUMNS = 80
 _MIN_COLUMNS = 50
+# Other spellings of numbers, such as 1e3, are left to Typer.
+_WHOLE_NUMBER = re.compile(r"-?[0-9]{1,15}")
+_NUMBER = re.compile(r"-?[0-9]{1,15}(\.[0-9]{1,15})?")
 # A word, or an option with its value; quoted spaces are part of a word.
 _SHELL_WORD = re.compile(r"""-\S+ (?!-)(?:"[^"]*"|'[^']*'|\S)+|(?:"[^"]*"|'[^']*'|\S)+""")
 
@@ -38,7 +43,7 @@ class HelpCommand(TyperCommand):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters of the command, `--help` and `--help-all`."""
-        return _without_conversions([*super().get_params(ctx), _help_all_option()])
+        return without_conversions([*super().get_params(ctx), _help_all_option()])
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help of the command."""
@@ -72,7 +77,7 @@ class HelpGroup(TyperGroup):
 
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters of the group, with `--help-all` as the last one."""
-        return _without_conversions([*super().get_params(ctx), _help_all_option()])
+        return without_conversions([*super().get_params(ctx), _help_all_option()])
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the arguments; without any, print the help and exit with code 2."""
@@ -139,8 +144,8 @@ def _help_all_option() -> Any:
     return typer.main.get_command(app).params[0]  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def _without_conversions(parameters: list[Any]) -> list[Any]:
-    """Make parameters accept absent values, text and defaults unchanged, and return the parameters.
+def without_conversions(parameters: list[Any]) -> list[Any]:
+    """Make parameters convert absent values, text, defaults, plain numbers and paths without pydantic; return them.
 
     Typer converts each value by pydantic, even an absent one. Importing pydantic takes as long as all of Typer.
     """
@@ -160,11 +165,27 @@ def _process_value(parameter: Any, ctx: Any, value: Any) -> Any:
         taken = value
     elif isinstance(value, (list, tuple)) and value and _takes(parameter, list[str]):
         taken = list(value)
+    elif isinstance(value, str) and _takes(parameter, int) and _WHOLE_NUMBER.fullmatch(value):
+        taken = int(value)
+    elif isinstance(value, str) and _takes(parameter, float) and _NUMBER.fullmatch(value):
+        taken = float(value)
+    elif isinstance(value, str) and _takes(parameter, Path) and _is_plain_path(parameter, value):
+        taken = Path(value)
     else:
         return type(parameter).process_value(parameter, ctx, value)
     if parameter.callback is not None:
         return parameter.callback(ctx, parameter, taken)
     return taken
+
+
+def _is_plain_path(parameter: Any, path: str) -> bool:
+    """Return whether Typer would not reject a path: it is new or readable, and the parameter has no conditions."""
+    info = parameter.type_descriptor.parameter_info
+    has_conditions = info.exists or info.writable or info.resolve_path or info.allow_dash
+    takes_any_kind = info.file_okay and info.dir_okay and info.path_type is None
+    if has_conditions or not takes_any_kind:
+        return False
+    return not os.path.exists(path) or os.access(path, os.R_OK)  # noqa: PTH110 -- false for text that is no path
 
 
 def _takes(parameter: Any, hint: Any) -> bool:

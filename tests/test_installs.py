@@ -4,9 +4,12 @@ import importlib.util
 import subprocess
 import sys
 import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = sorted(path.parent for path in ROOT.glob("packages/*/pyproject.toml"))
@@ -73,6 +76,59 @@ def test_a_test_file_of_the_core_runs_without_any_extra():
         timeout=120,
     )
     assert "1 passed" in done.stdout, done.stdout + done.stderr
+
+
+def distributions_for(requirements):
+    """Return the normalized names of all distributions that installing these requirements brings."""
+    found = set()
+    waiting = [Requirement(text) for text in requirements]
+    while waiting:
+        requirement = waiting.pop()
+        name = canonicalize_name(requirement.name)
+        if requirement.marker and not requirement.marker.evaluate({"extra": ""}):
+            continue
+        own = ROOT / "packages" / name
+        if name in found:
+            continue
+        found.add(name)
+        if own.is_dir():
+            texts = configuration(own)["project"]["dependencies"]
+        else:
+            try:
+                texts = metadata.requires(name) or []
+            except metadata.PackageNotFoundError:
+                texts = []  # not needed on this platform or by this version of Python
+        for text in texts:
+            waiting.append(Requirement(text))
+    return found
+
+
+def test_commands_import_only_what_their_package_requires():
+    allowed = distributions_for(["segarena-studio"])
+    modules = set()
+    for package in sorted(allowed):
+        project = ROOT / "packages" / package
+        if project.is_dir():
+            points = configuration(project)["project"]["entry-points"].get("segarena.commands", {})
+            modules |= {point.partition(":")[0] for point in points.values()}
+    # Of the core's commands, those that need an extra are not available without it.
+    modules = {module for module in modules if not module.startswith("segarena.")}
+    assert {"segarena_server.commands.serve", "segarena_studio.commands"} <= modules
+    absent = []
+    for module, owners in metadata.packages_distributions().items():
+        if not allowed & {canonicalize_name(owner) for owner in owners}:
+            absent.append(module)
+    assert {"torch", "nibabel"} <= set(absent)
+    imports = "".join(f"import {module}\n" for module in sorted(modules))
+    program = f"import sys\nsys.modules.update(dict.fromkeys(sys.argv[1:]))\n{imports}"
+    done = subprocess.run(
+        [sys.executable, "-c", program, *absent],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_every_requirement_has_one_lowest_version():

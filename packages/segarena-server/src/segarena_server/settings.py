@@ -240,6 +240,11 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
         return self.url.rstrip("/") or f"http://{host}:{self.port}"
 
     @property
+    def is_local(self) -> bool:
+        """Whether the public address is of a kind that only this machine can open."""
+        return is_loopback(urlsplit(self.address).hostname or "")
+
+    @property
     def hosts(self) -> frozenset[str]:
         """Allowed Host headers; any other value may be an attempt at DNS rebinding."""
         hosts = {self.host, *LOOPBACK}

@@ -54,6 +54,7 @@ STUDIO = SiteSection(
     needs="participant",
     routers=tuple(page.router for page in _PAGES),
     package="segarena_studio",
+    purpose="annotate pictures or collect prompts",
     kinds=(MakeStudy(), CorrectStudy(), ExportProject()),
     kept={"drawing": personal_data.KEPT, "studies": studies_data.KEPT, "seats": seats_data.KEPT},
     start_page=find_work_page,

@@ -61,6 +61,7 @@ def test_accounts_in_a_list_are_added_and_what_cannot_be_used_stays_typed(served
 
 def test_a_link_creates_an_account_that_joins_the_project(served, lead, project):
     page = invite(lead, project, "new@example.org, wrong@@example.org").text
+    assert "Only this machine can open these links." in page
     (link,) = links_in(served, page)
     assert "mailto:new%40example.org" in page
     assert "wrong@@example.org" in page.partition("could not be used")[2]

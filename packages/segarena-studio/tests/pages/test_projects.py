@@ -116,6 +116,12 @@ def test_a_project_is_made_filled_and_shared_on_pages(served, people):
         assert (row.seed, row.annotators, row.guide) == (7, 2, "Outline\nall.")
 
 
+def test_the_home_page_of_a_new_organiser_leads_to_the_studio(served):
+    home = served.person("Olga", "organiser").get("/").text
+    assert 'To annotate pictures or collect prompts, open <a href="/studio">Studio</a>.' in home
+    assert "To annotate pictures" not in served.person("Ada", "participant").get("/").text
+
+
 def test_a_script_is_told_of_each_file(people, project):
     lea = people["Lea"]
     headers = {"accept": "application/json"}

@@ -98,6 +98,23 @@ def test_a_package_adds_a_command_and_one_that_is_broken_takes_none_away(help_wi
     assert "command gone of segarena.no_such_module:x cannot be used" in answer.stderr
 
 
+def test_a_command_that_lacks_an_extra_stays_in_the_help_and_names_the_extra(
+    help_with, tmp_path, monkeypatch
+):
+    (tmp_path / "lacks_an_extra.py").write_text(
+        "from segarena.errors import MissingExtra\n"
+        "raise MissingExtra(\"downloading needs x: pip install 'segarena[radiology]'\")\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    point = ("data.get", "lacks_an_extra:get")
+    answer = help_with(point, words=("data", "get", "mine", "--out", "x"))
+    assert answer.exit_code == 2
+    assert answer.stderr == "error: downloading needs x: pip install 'segarena[radiology]'\n"
+    listed = help_with(point, words=("data", "--help"))
+    assert "Unavailable: downloading needs x" in " ".join(listed.stdout.split())
+    assert listed.stderr == ""
+
+
 def test_a_package_adds_a_command_to_a_group(help_with):
     answer = help_with(
         ("data.mine", "segarena.cli.export:export"), words=("data", "mine", "--help")

@@ -11,7 +11,7 @@ import segarena
 from segarena.engine import evaluate, human_page_server
 from segarena.engine.human_page_server import NoPageServer
 from segarena.engine.seat_files import PersonPrompts, Seats
-from segarena.errors import InvalidInput
+from segarena.errors import InvalidInput, MissingExtra
 
 RUN = {"segmenter": "image-blind", "dataset": "demo", "limit": 2, "rounds": 3}
 KEY = ["sample", "target", "user", "repeat", "round"]
@@ -212,6 +212,12 @@ def test_people_are_asked_by_one_process_and_only_where_somebody_is_one(tmp_path
             segmenter="graph",
             people=human_page_server.PeopleSettings(at=tmp_path),
         )
+
+
+def test_without_the_pages_for_people_the_extra_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(human_page_server, "entry_points", lambda group: ())
+    with pytest.raises(MissingExtra, match=r'pip install "segarena\[studio\]"'):
+        segarena.evaluate("clicks", users=["human"], out=tmp_path / "run", **RUN)
 
 
 def test_a_person_gives_what_the_benchmarks_own_users_give():

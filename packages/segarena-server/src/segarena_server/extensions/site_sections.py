@@ -69,6 +69,8 @@ class SiteSection:
             `segarena_server.auth.permissions.ANYONE`.
         routers: routes, all at `/NAME` or below it.
         package: the package with `templates/` and `static/`.
+        purpose: what organisers can do in the section, such as "annotate pictures"; their home page mentions it. ""
+            for no mention.
         kinds: kinds of background jobs.
         kept: sources of personal data, by their folder in a person's archive.
         start_page: returns the path of the page on which an account's work waits, given its id; "" without work.
@@ -81,6 +83,7 @@ class SiteSection:
     needs: str
     routers: tuple[APIRouter, ...]
     package: str
+    purpose: str = ""
     kinds: tuple[JobKind, ...] = ()
     kept: Mapping[str, PersonalDataSource] = field(default_factory=dict[str, PersonalDataSource])
     start_page: Callable[[Site, int], str] | None = None

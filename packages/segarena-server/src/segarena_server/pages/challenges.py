@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 from collections.abc import Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 from fastapi import APIRouter, Request
 from sqlalchemy import Select, func, select
@@ -38,7 +37,6 @@ from segarena_server.runs.admission import (
     count_waiting_requests,
 )
 from segarena_server.runs.run_repository import next_run_unranked
-from segarena_server.settings import is_loopback
 from segarena_server.site import Site
 
 router = APIRouter(include_in_schema=False)
@@ -68,7 +66,6 @@ def show_home(request: Request) -> Response:
         "own": own,
         "data": site.folder.path,
         "waiting_teams": waiting_teams,
-        "is_local": is_loopback(urlsplit(site.settings.address).hostname or ""),
         **counted,
     }
     return render_page(request, "home.html", title="Challenges", now=_now(site), **context)

@@ -75,19 +75,27 @@ class LazyCommand(TyperCommand):
 
 
 class MissingCommand(TyperCommand):
-    """A hidden command of a package that is not installed; it names the package to install."""
+    """A command whose packages are not installed; it names the extra to install.
 
-    def __init__(self, name: str, package: str) -> None:
-        super().__init__(name=name, hidden=True)
-        self._package = package
+    Args:
+        name: name of the command.
+        reason: the line to print instead of running the command.
+        help_text: its line in the help of the group; None hides the command there.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        reason: str,
+        help_text: str | None = None,
+    ) -> None:
+        super().__init__(name=name, help=help_text, hidden=help_text is None)
+        self._reason = reason
 
     def make_context(self, *given: Any, **extra: Any) -> Any:
         """Print one line and exit with code 2."""
         with one_line_errors():
-            raise MissingExtra(
-                f"segarena {self.name} comes with a package that is not installed: "
-                f'pip install "segarena[{self._package}]"'
-            )
+            raise MissingExtra(self._reason)
 
 
 class ExtensibleGroup(HelpGroup):
@@ -107,7 +115,10 @@ class ExtensibleGroup(HelpGroup):
         return [*own, *(name for name in self.added if name not in self.commands)]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return a command; warn about and omit a package's command that cannot be imported."""
+        """Return a command; warn about and omit a package's command that cannot be imported.
+
+        A command that lacks only an extra is kept, and names the extra.
+        """
         if cmd_name not in self.commands and cmd_name in self.added:
             command = _load_or_report(self.added[cmd_name])
             if command is None:
@@ -138,7 +149,11 @@ class CommandGroup(ExtensibleGroup):
                 point = added.pop(entry.name)
                 self.add_command(LazyCommand(entry, lambda point=point: _load_point(point)))
             else:
-                self.add_command(MissingCommand(entry.name, entry.package))
+                reason = (
+                    f"segarena {entry.name} comes with a package that is not installed: "
+                    f'pip install "segarena[{entry.package}]"'
+                )
+                self.add_command(MissingCommand(entry.name, reason))
         self.added = added
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
@@ -152,8 +167,8 @@ class CommandGroup(ExtensibleGroup):
         point = self.added[cmd_name]
         if cmd_name not in self._help:
             command = _load_or_report(point)
-            if command is None:
-                return None
+            if command is None or isinstance(command, MissingCommand):
+                return command
             self._help[cmd_name] = first_sentence(command)
             write_declarations(_HELP, self._help)
         entry = CommandEntry(name=cmd_name, help=self._help[cmd_name], panel=ADDED_PANEL)
@@ -212,6 +227,8 @@ def _load_point(point: DeclaredEntryPoint) -> Any:
 def _load_or_report(point: DeclaredEntryPoint) -> Any:
     try:
         return _load_point(point)
+    except MissingExtra as error:
+        return MissingCommand(point.name.rpartition(".")[2], str(error), f"Unavailable: {error}.")
     except Exception as error:  # another package's fault must not take our commands away
         message = f"command {point.name} of {point.value} cannot be used: {error}"
         typer.secho(message, fg="yellow", err=True)

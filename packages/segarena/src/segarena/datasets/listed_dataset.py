@@ -38,7 +38,8 @@ class CheckTally:
         self.targets = 0
         self.sizes: Counter[str] = Counter()
         self.without_targets: list[str] = []
-        self.sides_px: set[int] = set()
+        self.sides: set[int] = set()
+        self.unit = "pixels"
 
     def add(self, sample: Sample) -> None:
         """Count a loaded sample."""
@@ -48,17 +49,15 @@ class CheckTally:
             if "size" in target.attributes:
                 self.sizes[str(target.attributes["size"])] += 1
         sides = sample.frame_shape if isinstance(sample, VideoSample) else sample.shape
-        self.sides_px.update(sides)
+        self.sides.update(sides)
+        if isinstance(sample, VolumeSample):
+            self.unit = "voxels"
         if not sample.targets:
             self.without_targets.append(sample.id)
 
     def __str__(self) -> str:
         counts = [f"{count} {size}" for size, count in sorted(self.sizes.items())]
         sizes = ", ".join(counts)
-        if self.sides_px:
-            sides = f"{min(self.sides_px)} to {max(self.sides_px)} pixels"
-        else:
-            sides = "unknown"
         which = f" ({sizes})" if sizes else ""
         targets = f"{self.targets} {self.target_word}"
         if self.targets != 1:
@@ -66,7 +65,11 @@ class CheckTally:
         samples = f"{self.samples} readable {self.sample_word}"
         if self.samples != 1:
             samples += "s"
-        return f"{targets}{which} in {samples}; image sides {sides}"
+        sides = "unknown"
+        if self.sides:
+            sides = f"{min(self.sides)} to {max(self.sides)} {self.unit}"
+        of_images = "" if self.unit == "voxels" else "image "
+        return f"{targets}{which} in {samples}; {of_images}sides {sides}"
 
 
 class ListedDataset(ABC, Generic[AnySample]):
@@ -80,6 +83,8 @@ class ListedDataset(ABC, Generic[AnySample]):
 
     sample_kind: ClassVar[str] = "image"
 
+    sample_word: ClassVar[str] = ""
+    """Word for a sample in the counts of `check`; empty for the word of its kind."""
     target_word: ClassVar[str] = "target"
     """Word for a target in the counts of `check`."""
     # Published sets contain known duplicates, and pairs share their images on purpose.
@@ -163,7 +168,8 @@ class ListedDataset(ABC, Generic[AnySample]):
         findings = list(self._oddities())
         for assumption in self.assumptions(self.sample_ids):
             findings.append(Finding(is_error=False, message=assumption))
-        tally = CheckTally(word_of_kind(self.sample_kind), self.target_word)
+        sample_word = self.sample_word or word_of_kind(self.sample_kind)
+        tally = CheckTally(sample_word, self.target_word)
         duplicates = DuplicateSearch()
         for sample_id in self._files:
             try:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from segarena.engine.seat_files import RunInfo, Seats
-from segarena.errors import InvalidInput, PluginError
+from segarena.errors import InvalidInput, MissingExtra
 from segarena.work.executors import make_executor
 from segarena.work.jobs import Executor
 
@@ -96,7 +96,7 @@ def page_server(
 
     Raises:
         InvalidInput: `settings` names a server, but no user of the run is a person.
-        PluginError: no installed package provides pages.
+        MissingExtra: no installed package provides pages.
     """
     if not asked:
         if settings.at is not None:
@@ -105,8 +105,9 @@ def page_server(
         return
     found = sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name)
     if not found:
-        raise PluginError(
-            f"people cannot give prompts: no installed package has an entry point of {ENTRY_POINTS}"
+        raise MissingExtra(
+            "a person as user needs the pages of segarena-studio, which is not installed: "
+            'pip install "segarena[studio]"'
         )
     Seats(run).open(info)
     open_pages: PageOpener = found[0].load()

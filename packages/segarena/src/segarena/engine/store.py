@@ -575,10 +575,10 @@ class RunFolder:
         done = len(self.samples) - len(self.pending())
         config = self.config
         segmenter = config.segmenter
-        name = segmenter.label or segmenter.display_name
-        called = f" ({name})" if name else ""
+        # All options would fill three lines; `config` has them.
+        name = segmenter.label or segmenter.display_name or segmenter.name
         about = [
-            f"{config.benchmark.name} of {segmenter.spec}{called}",
+            f"{config.benchmark.name} of {name}",
             f"{done} of {len(self.samples)} {word_of_kind(config.benchmark.sample_kind)}s",
         ]
         if config.tags:

@@ -190,7 +190,7 @@ def test_the_line_of_who_looks_at_no_image_is_always_there(open_page, address):
     page = open_page(address)
     page.get_by_role("button", name="none").click()
     legend = page.locator(".legend:visible")
-    assert legend.all_text_contents() == ["image-blind: nothing"]
+    assert legend.all_text_contents() == ["control: nothing"]
     assert page.locator("#ranking tr.muted").count() == 1
     page.select_option("[name=user]", "edge<b>")
     page.get_by_role("button", name="none").click()
@@ -211,7 +211,7 @@ def test_ticked_or_not_the_line_of_who_looks_at_no_image_is_thin_and_has_no_plac
             "document.querySelectorAll('svg[data-x] > .curve.floor').length === 1"
         )
         names = page.locator(".legend:visible li").all_text_contents()
-        assert names.count("image-blind: nothing") == 1
+        assert names.count("control: nothing") == 1
         assert page.locator("svg[data-x]:visible > .band").count() == 5
         assert page.locator("svg[data-x]:visible > .curve").count() == 6
 

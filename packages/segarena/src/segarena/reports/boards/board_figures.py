@@ -25,7 +25,7 @@ from segarena.reports.wording import value_text
 FIRST_CURVES = 5
 """Number of runs with curves initially, the best ones; board.js selects the same number."""
 
-FLOOR_LABEL = "image-blind: "
+FLOOR_LABEL = "control: "
 """Prefix of the name of a control that ignores the image."""
 
 TIME_TICKS = 5

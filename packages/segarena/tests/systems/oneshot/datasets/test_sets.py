@@ -301,7 +301,7 @@ def test_a_folder_of_ones_own_gives_pairs_at_once(mine):
     assert dict(dataset.pairs.group_by("class").len().iter_rows()) == {"red fox": 6, "owl": 6}
     assert len(dataset.sample_ids) == 8
     assert [finding.message for finding in dataset.check()] == [
-        "mine: 12 pairs in 8 readable photographs; image sides 20 to 30 pixels"
+        "mine: 12 pairs in 8 readable query images; image sides 20 to 30 pixels"
     ]
 
 
@@ -535,6 +535,10 @@ def test_transforms_do_what_they_say():
 
 def test_transform_that_loses_the_object_is_refused(mine, tmp_path):
     dataset = one_pair(mine, tmp_path, transform=str(SimilarityTransform(shift_row=0.9)))
+    counted = dataset.check()[0].message
+    assert counted.startswith(
+        "1 of 1 query images is a transformed copy of a photograph; the pairs"
+    )
     with pytest.raises(SampleInvalid, match="stays in the frame"):
         dataset.load(dataset.sample_ids[0])
 

@@ -44,6 +44,7 @@ from segarena.systems.oneshot.page.tier_figures import (
     toss_figures,
 )
 from segarena.systems.oneshot.page.tier_score_tables import toss_sheets
+from segarena.systems.oneshot.page.toss_page import encoder_pass_text
 
 EXAMPLES = f"{Path(__file__).parent / 'examples.py'}:Examples"
 examples = sys.modules[find("dataset", EXAMPLES).__module__]
@@ -479,7 +480,16 @@ def test_pairs_are_called_pairs_and_their_images_query_images(make, tmp_path):
 
 
 def test_encoder_passes_are_counted(make):
-    assert count_encoder_passes(read_runs([make(generalization())])) == (2, 2, 1, 0)
+    assert count_encoder_passes(read_runs([make(generalization())])) == (2, 0, 2, 1, 0)
+
+
+def test_transformed_queries_are_counted_apart(make):
+    plain = pair("g0", 0, 50)
+    moved = pair("g0", 1, 70)
+    moved["key"]["sample"] = "g0@xf1"
+    runs = read_runs([make([plain, moved])])
+    assert count_encoder_passes(runs)[:2] == (2, 1)
+    assert "2 query images (1 of them transformed copies of photographs)" in encoder_pass_text(runs)
 
 
 def test_equal_numbers_stay_in_one_bin():

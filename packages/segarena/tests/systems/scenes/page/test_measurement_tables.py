@@ -54,11 +54,15 @@ def test_recall_at_half_precision_is_a_dash_where_the_curve_does_not_pass_it():
 @pytest.mark.parametrize(
     ("scenes", "caption", "counted"),
     [
-        (1, "Agreement on 1 image with 2 annotations, 1 pair of annotators.", "pair of annotators"),
+        (
+            1,
+            "Agreement on 1 image with 2 annotations, 1 pair of annotations.",
+            "pair of annotations",
+        ),
         (
             2,
-            "Agreement on 2 images with 4 annotations, 2 pairs of annotators.",
-            "pairs of annotators",
+            "Agreement on 2 images with 4 annotations, 2 pairs of annotations.",
+            "pairs of annotations",
         ),
     ],
 )

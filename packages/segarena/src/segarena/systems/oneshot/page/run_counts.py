@@ -209,6 +209,7 @@ class EncoderPasses(NamedTuple):
     """Numbers of distinct images and of encoder passes, added up over all runs."""
 
     queries: int
+    transformed_queries: int
     query_passes: int
     supports: int
     support_passes: int
@@ -217,9 +218,13 @@ class EncoderPasses(NamedTuple):
 def count_encoder_passes(runs: Sequence[Run]) -> EncoderPasses:
     """Count query images, support images and the encoder passes over each."""
     queries: set[tuple[str, str]] = set()
+    transformed: set[tuple[str, str]] = set()
     for run in runs:
         for dialogue in run.finished():
             queries.add((run.label, dialogue.sample))
+            # The sample of a transformed query is named after the photograph and the transform.
+            if dialogue.attributes.get("query", dialogue.sample) != dialogue.sample:
+                transformed.add((run.label, dialogue.sample))
     supports: set[tuple[str, str]] = set()
     for run, names in _given_supports(runs):
         supports.update((run.label, name) for name in names)
@@ -233,6 +238,7 @@ def count_encoder_passes(runs: Sequence[Run]) -> EncoderPasses:
         query_passes += passes.filter(pl.col("target") == "").height
     return EncoderPasses(
         queries=len(queries),
+        transformed_queries=len(transformed),
         query_passes=query_passes,
         supports=len(supports),
         support_passes=all_passes - query_passes,

@@ -189,6 +189,8 @@ def encoder_pass_text(runs: Sequence[Run]) -> str:
     if not passes.queries:
         return ""
     queries = count_text(passes.queries, "query image")
+    if passes.transformed_queries:
+        queries += f" ({passes.transformed_queries} of them transformed copies of photographs)"
     supports = count_text(passes.supports, "support")
     return (
         f"Encoder passes over all runs: {passes.query_passes} for {queries}, "

@@ -54,6 +54,7 @@ class PairDataset(ListedDataset[ImageSample]):
         DatasetError: no pair is left.
     """
 
+    sample_word = "query image"
     target_word = "pair"
 
     def __init__(
@@ -219,6 +220,15 @@ class PairDataset(ListedDataset[ImageSample]):
             if count:
                 message = f"{count} of {total} pairs {predicate}"
                 yield Finding(is_error=False, message=message)
+        transformed = self.pairs.filter(pl.col("transform") != "")
+        if transformed.height:
+            copies = transformed.select("query", "transform").n_unique()
+            verb = "is a transformed copy" if copies == 1 else "are transformed copies"
+            message = (
+                f"{copies} of {len(self._rows)} query images {verb} of a photograph; "
+                f"the pairs use {self.pairs['query'].n_unique()} photographs as queries"
+            )
+            yield Finding(is_error=False, message=message)
         yield from self._missing_supports()
 
     def _missing_supports(self) -> Iterable[Finding]:

@@ -124,7 +124,7 @@ def _names(summary: StatisticsSummary) -> Sheet:
 
 def agreement_sheet(summary: AgreementSummary) -> Sheet:
     """Return the table of agreement, with rows only for measured values; each row says what it counts."""
-    pairs = "pair of annotators", "pairs of annotators"
+    pairs = "pair of annotations", "pairs of annotations"
     annotations = "annotation", "annotations"
     measures = (
         ("region consistency, median F", summary.regions, pairs),
@@ -143,7 +143,7 @@ def agreement_sheet(summary: AgreementSummary) -> Sheet:
     return Sheet(
         name="agreement",
         caption=f"Agreement on {_count(summary.images, 'image')} with "
-        f"{_count(summary.annotations, 'annotation')}, {_count(summary.pairs, 'pair')} of annotators.",
+        f"{_count(summary.annotations, 'annotation')}, {_count(summary.pairs, 'pair')} of annotations.",
         head=("", "Value", "Number", "Of"),
         rows=tuple(rows),
         notes=("Brackets hold 95 % intervals; whole images are resampled.",),

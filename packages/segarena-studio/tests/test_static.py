@@ -1,6 +1,7 @@
 """ES modules of the studio: their own tests, and agreement of their results with Python."""
 
 import json
+import re
 import shutil
 import subprocess
 from itertools import chain, pairwise
@@ -18,6 +19,7 @@ from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene
 from segarena_studio.annotation.scene_document import have_holes
 
 HERE = Path(__file__).parent / "static"
+PACKAGES = Path(__file__).parents[2]
 SIZE = (160, 120)
 # The checks before finishing find more: what needs pictures, other people or seconds.
 FOUND_AT_ONCE = {
@@ -34,6 +36,18 @@ def node(script, text=""):
     return subprocess.run(
         [program, HERE / script], input=text, capture_output=True, text=True, timeout=120
     )
+
+
+def test_patterns_of_form_fields_are_valid_in_browsers():
+    texts = [path.read_text() for path in PACKAGES.glob("*/src/**/templates/*.html")]
+    patterns = [found for text in texts for found in re.findall(r'pattern="([^"]+)"', text)]
+    assert patterns
+    program = shutil.which("node")
+    if program is None:
+        pytest.skip("no node here; make test installs Debian's")
+    # Browsers compile them with the flag v, and ignore a pattern that is not valid.
+    script = "for (const one of JSON.parse(process.argv[1])) new RegExp(one, 'v');"
+    subprocess.run([program, "-e", script, json.dumps(patterns)], check=True, timeout=60)
 
 
 def test_modules_do_what_their_tests_say():

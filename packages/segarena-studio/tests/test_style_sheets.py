@@ -4,6 +4,7 @@ import re
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 PACKAGES = Path(__file__).parents[2]
@@ -67,3 +68,37 @@ def test_every_class_is_used(sheet):
     selectors = re.sub(r"\{[^{}]*\}", "{}", read(sheet))
     classes = set(re.findall(r"\.([a-z][\w-]*)", selectors))
     assert {name for name in classes - words if not STATES_IN_CLASSES.fullmatch(name)} == set()
+
+
+def colours_of(scheme):
+    """Return the hexadecimal colours among the tokens in a colour scheme."""
+    light, _, dark = read(SHARED).partition("@media (prefers-color-scheme: dark)")
+    tokens = dict(re.findall(r"--(\w+): (#[0-9a-f]{6});", light))
+    if scheme == "dark":
+        tokens |= dict(re.findall(r"--(\w+): (#[0-9a-f]{6});", dark))
+    return tokens
+
+
+def contrast_of(one, other):
+    """Return the contrast ratio of WCAG 2 between two hexadecimal colours."""
+    luminances = []
+    for colour in (one, other):
+        channels = np.array([int(colour[at : at + 2], 16) for at in (1, 3, 5)]) / 255
+        linear = np.where(
+            channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4
+        )
+        luminances.append(linear @ (0.2126, 0.7152, 0.0722))
+    return (max(luminances) + 0.05) / (min(luminances) + 0.05)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_texts_and_controls_stand_out_in_both_schemes(scheme):
+    colours = colours_of(scheme)
+    for surface in ("paper", "raised"):
+        for text in ("ink", "soft", "accent", "success", "warning", "danger"):
+            assert contrast_of(colours[text], colours[surface]) >= 4.5, (text, surface)
+    for text in ("ink", "soft", "accent"):
+        assert contrast_of(colours[text], colours["selection"]) >= 4.5, text
+    for filled in ("accent", "success"):
+        assert contrast_of(colours["paper"], colours[filled]) >= 4.5, filled
+    assert contrast_of(colours["control"], colours["paper"]) >= 3

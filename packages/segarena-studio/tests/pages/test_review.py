@@ -123,6 +123,10 @@ def test_a_drawing_is_returned_with_a_comment_at_a_place_and_approved_when_it_is
     assert not page.locator(".after .outline").first.is_visible()
     page.locator("aside li[data-region=r1]").first.hover()
     assert "chosen" in page.locator(".after [data-region=r1]").get_attribute("class")
+    # Fingers and keys do not hover: a pressed name keeps its region highlighted.
+    page.get_by_role("button", name="dog").press("Enter")
+    page.get_by_role("heading", name="Comments").hover()
+    assert "chosen" in page.locator(".after [data-region=r1]").get_attribute("class")
     page.get_by_role("button", name="Resolve comment 1").click()
     page.get_by_role("button", name="Reopen comment 1").wait_for()
     page.get_by_role("button", name="Approve").click()

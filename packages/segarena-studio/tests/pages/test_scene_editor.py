@@ -515,6 +515,68 @@ def test_strokes_of_the_brush_become_outlines(editor, kept):
         assert page.locator(".regions > li").count() == count
 
 
+def test_regions_are_painted_selected_together_and_moved_by_finger(editor, kept):
+    page = editor(**BROWSERS["finger"])
+    hand = Finger(page, SIZE)
+    hand.take("mask")
+    hand.drag((100, 100), (300, 100))
+    hand.drag((300, 100), (300, 200))
+    hand.press('.hints [data-action="paint-new"]')
+    hand.drag((420, 300), (520, 300))
+    before = kept(page)["points"]
+    assert page.locator(".regions > li").count() == 2
+    hand.take("move")
+    hand.tap((200, 100), hold_ms=650)
+    assert page.locator("#selected-regions strong").text_content() == "2 selected"
+    hand.drag((470, 300), (500, 320))
+    after = kept(page)["points"]
+    assert len(after) == len(before)
+    for (x, y), (left, top) in zip(after, before, strict=True):
+        assert abs(x - left - 30) + abs(y - top - 20) < 3
+
+
+def test_fills_stay_while_a_region_is_moved_and_a_dialog_covers_what_is_said(editor):
+    page = editor()
+    hand = Mouse(page, SIZE)
+    draw(page, hand, "house", "tree")
+    page.keyboard.press("f")
+    page.wait_for_timeout(200)
+    hand.take("move")
+    x, y = hand.at((200, 200))
+    page.mouse.move(x, y)
+    page.mouse.down()
+    # The colour of the fill in every frame of the drag, at a place that the region never leaves.
+    colours = page.evaluate_handle(
+        """([x, y]) => {
+            const canvas = segarena.editor.picture.overlay;
+            const box = canvas.getBoundingClientRect();
+            const ratio = canvas.width / box.width;
+            const probe = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+            const seen = [];
+            const look = () => {
+              probe.clearRect(0, 0, 1, 1);
+              probe.drawImage(canvas, Math.round((box.x - x) * ratio), Math.round((box.y - y) * ratio));
+              seen.push(probe.getImageData(0, 0, 1, 1).data[3]);
+              requestAnimationFrame(look);
+            };
+            requestAnimationFrame(look);
+            return seen;
+          }""",
+        list(hand.at((220, 260))),
+    )
+    page.mouse.move(x + 30, y + 20, steps=12)
+    page.mouse.up()
+    page.wait_for_timeout(100)
+    alphas = colours.json_value()
+    assert len(alphas) > 3
+    assert min(alphas) > 0.9 * max(alphas) > 0
+    page.evaluate("segarena.editor.say('Something to read.')")
+    assert page.locator("#said").is_visible()
+    page.locator("#help-open").click()
+    page.evaluate("segarena.editor.say('Something to read.')")
+    assert page.locator("#said").is_hidden()
+
+
 def test_brightness_and_contrast_change_the_display_alone_and_are_remembered(
     editor, enter, barriers
 ):

@@ -56,6 +56,20 @@ test("a border is traced by keys alone: where it begins, where it ends, which wa
   assert.deepEqual(scene.open, []);
 });
 
+test("Enter adds a vertex at the keyboard cursor, and closes what the pointer draws", () => {
+  const { editor, scene, key, go } = begun();
+  key("D");
+  for (const at of [[200, 50], [300, 50], [300, 150], [200, 150]]) {
+    go(...at);
+    key("Enter");
+  }
+  assert.equal(scene.open.length, 4);
+  editor.byKeys.show(false);
+  key("Enter");
+  assert.deepEqual(scene.open, []);
+  assert.equal(scene.regions.length, 2);
+});
+
 test("a trace goes on from what is drawn when that ends on a border, and Escape begins somewhere else", () => {
   const { editor, scene, key, go } = begun();
   key("D");

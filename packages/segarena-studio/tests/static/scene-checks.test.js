@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { check } from "../../src/segarena_studio/static/editor/scene-checks.js";
-import { faultText } from "../../src/segarena_studio/static/editor/finish-panel.js";
+import { faultText, untilSaved } from "../../src/segarena_studio/static/editor/finish-panel.js";
 import { Depth } from "../../src/segarena_studio/static/editor/occlusion.js";
 import { Scene } from "../../src/segarena_studio/static/editor/scene.js";
 import { documentOf } from "./random.js";
@@ -42,4 +42,15 @@ test("what is wrong is told with the names of regions, or with their places", ()
   const front = scene.region("r1").name || "region 1";
   assert.equal(text, `wheel: ${front} contains it and hides it. Put wheel in front, or delete it.`);
   assert.equal(faultText({ scene }, { kind: "unnamed", message: "", regions: ["r2"] }), "wheel: has no name yet");
+});
+
+test("Finish waits for a drawing that is being saved, and not for one that cannot be saved", async () => {
+  const saving = { isSaved: false, state: { kind: "unsaved" }, retry: () => (saving.state = { kind: "saving" }) };
+  let pauses = 0;
+  const saved = await untilSaved(saving, () => true, async () => (saving.isSaved = ++pauses === 3));
+  assert.deepEqual([saved, pauses], [true, 3]);
+  const offline = { isSaved: false, state: { kind: "offline" }, retry: () => {} };
+  assert.equal(await untilSaved(offline, () => true, () => assert.fail("waited")), false);
+  const closed = { isSaved: false, state: { kind: "saving" }, retry: () => {} };
+  assert.equal(await untilSaved(closed, () => false, () => assert.fail("waited")), false);
 });

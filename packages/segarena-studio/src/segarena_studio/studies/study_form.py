@@ -28,7 +28,8 @@ def read_form(form: Mapping[str, str]) -> FormResult:
     faults: dict[str, str] = {}
     for field in msgspec.structs.fields(Study):
         name = field.name
-        text = form.get(field.name, "").strip()
+        # Browsers send the lines of a text area with CRLF; paragraphs are split at blank lines.
+        text = form.get(field.name, "").replace("\r\n", "\n").strip()
         if name in CHOICE_FIELDS:
             # Browsers send only ticked boxes.
             prefix = f"{name}."

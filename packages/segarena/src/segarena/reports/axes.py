@@ -141,7 +141,7 @@ class Frame:
     width_px: float
     height_px: float
     title: str
-    left: float = 46
+    left: float = 52
     right: float = 14
     top: float = 10
     bottom: float = 40

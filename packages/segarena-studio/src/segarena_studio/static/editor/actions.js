@@ -237,7 +237,16 @@ function isJustClosed(editor) {
 /** @param {Editor} editor */
 function press(editor) {
   if (isJustClosed(editor)) editor.onClosed(/** @type {string} */ (editor.selected));
+  else if (isClosable(editor)) drawing(editor).close();
   else pressAtCursor(editor);
+}
+
+/**
+ * Whether the pointer has drawn an outline that Enter closes, instead of adding a vertex at the cursor.
+ * @param {Editor} editor
+ */
+function isClosable(editor) {
+  return editor.tool.name === "draw" && !editor.hasCursor && editor.scene.open.length > 2;
 }
 
 /** @param {Editor} editor */

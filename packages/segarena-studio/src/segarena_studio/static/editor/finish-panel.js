@@ -10,6 +10,10 @@ import { check } from "./scene-checks.js";
 
 const LOOK_AFTER_MS = 800;
 const SHOWN = 40;
+/** How long Finish waits for the drawing to be saved, and how often it looks. */
+const SAVED_WITHIN_MS = 20_000;
+const SAVED_STEP_MS = 50;
+
 /**
  * Short labels for problems whose messages are longer.
  * @type {Record<string, string>}
@@ -111,25 +115,30 @@ export class Finishing {
   }
 
   async finish() {
-    if (!this.saving.isSaved) {
-      this.saving.retry();
-      return this.say("The drawing is not saved yet; try again in a moment.");
-    }
-    const body = { base: this.saving.base, is_complete: true, is_ordered: true };
     const button = /** @type {HTMLButtonElement} */ (this.form.querySelector("button"));
     button.disabled = true;
+    const answer = (await untilSaved(this.saving, () => this.dialog.open)) ? await this.check(button) : null;
+    button.disabled = false;
+    button.textContent = "Finish";
+    if (!this.dialog.open) return;
+    if (!answer) return this.say("The drawing is not saved yet; try again in a moment.");
+    if (answer.outcome === "done") return location.reload();
+    if (answer.body.faults) return this.show(answer.body.faults.map((/** @type {Fault} */ fault) => ({ ...fault, isError: true })));
+    this.say(answer.message || "This did not work; try again.");
+  }
+
+  /**
+   * Let the server check and finish the drawing.
+   * @param {HTMLButtonElement} button
+   */
+  check(button) {
+    const body = { base: this.saving.base, is_complete: true, is_ordered: true };
     button.textContent = "Checking …";
-    const answer = await askUntilChecked(
+    return askUntilChecked(
       () => this.talk.ask("POST", `/studio/tasks/${this.task}/finalise`, body),
       (progress) => this.showProgress(progress),
       () => this.dialog.open,
     );
-    button.disabled = false;
-    button.textContent = "Finish";
-    if (!this.dialog.open) return;
-    if (answer.outcome === "done") return location.reload();
-    if (answer.body.faults) return this.show(answer.body.faults.map((/** @type {Fault} */ fault) => ({ ...fault, isError: true })));
-    this.say(answer.message || "This did not work; try again.");
   }
 
   /** @param {import("./check-progress.js").CheckProgress | null} progress */
@@ -156,6 +165,22 @@ export class Finishing {
     said.setAttribute("role", "alert");
     this.place.replaceChildren(said);
   }
+}
+
+/**
+ * Send what is not saved yet and wait for it; return whether everything is saved. Do not wait if
+ * saving needs the user or the network first.
+ * @param {Pick<import("./saving.js").Saving, "isSaved" | "retry" | "state">} saving
+ * @param {() => boolean} isWanted  whether the user still waits
+ * @param {(wait_ms: number) => Promise<unknown>} [pause]
+ */
+export async function untilSaved(saving, isWanted, pause = (wait_ms) => new Promise((done) => setTimeout(done, wait_ms))) {
+  saving.retry();
+  for (let waited_ms = 0; waited_ms < SAVED_WITHIN_MS && !saving.isSaved && isWanted(); waited_ms += SAVED_STEP_MS) {
+    if (!["saved", "unsaved", "saving"].includes(saving.state.kind)) break;
+    await pause(SAVED_STEP_MS);
+  }
+  return saving.isSaved;
 }
 
 /**

@@ -36,6 +36,8 @@ class Leaf {
   scale = 1;
   /** @type {[number, number]} */
   offset = [0, 0];
+  /** Regions that were held then, and are therefore missing. @type {Set<string>} */
+  held = new Set();
   lines = new Sheet();
   numbers = new Sheet();
 }
@@ -65,10 +67,11 @@ export class Resting {
   }
 
   /**
-   * Continue painting and show the most recent complete result.
+   * Continue painting and show the most recent complete result. Return the regions that the caller
+   * has to paint: the held ones, and those that were held when the result was painted.
    * @param {Context} context
    * @param {View} view
-   * @param {Set<string>} held regions that are painted separately
+   * @param {Set<string>} held regions that follow the pointer
    */
   show(context, view, held) {
     const regions = this.editor.scene.regions.filter((region) => !region.is_hidden && !held.has(region.id));
@@ -81,11 +84,12 @@ export class Resting {
       const inView = regions.filter((region) => meet(this.editor.scene.box(region.id), view.inView));
       if (inView.length > AT_ONCE && performance.now() - this.movedAt < REST_MS) this.wait();
       else {
-        if (!this.work || this.next.key !== key) this.begin(context, view, inView, key);
+        if (!this.work || this.next.key !== key) this.begin(context, view, inView, key, held);
         this.goOn(this.isHandBusy() ? FEWEST : this.pace);
       }
     } else this.hasPainted = false;
     this.lay(context, view, this.shown.lines);
+    return new Set([...held, ...this.shown.held]);
   }
 
   /** Postpone painting until the view is idle. */
@@ -129,9 +133,10 @@ export class Resting {
    * @param {View} view
    * @param {Region[]} regions
    * @param {string} key
+   * @param {Set<string>} held
    */
-  begin({ canvas }, view, regions, key) {
-    Object.assign(this.next, { key, scale: view.scale, offset: [...view.offset] });
+  begin({ canvas }, view, regions, key, held) {
+    Object.assign(this.next, { key, held, scale: view.scale, offset: [...view.offset] });
     const backFirst = [...regions].reverse();
     this.work = this.paint(canvas, /** @type {View} */ (Object.assign(Object.create(view), this.next)), backFirst);
   }

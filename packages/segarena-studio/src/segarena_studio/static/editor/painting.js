@@ -34,10 +34,10 @@ export class Painting {
    */
   draw(context, view) {
     const { editor } = this;
-    const moving = this.moving();
     this.drawFrame(context, view);
-    this.resting.show(context, view, moving);
-    for (const region of [...editor.scene.regions].reverse()) if (moving.has(region.id)) this.drawMoving(context, view, region);
+    // A region that was dropped stays here until the cache has it again; otherwise it would flicker.
+    const separate = this.resting.show(context, view, this.moving());
+    for (const region of [...editor.scene.regions].reverse()) if (separate.has(region.id) && !region.is_hidden) this.drawMoving(context, view, region);
     for (const id of editor.selection.reverse()) {
       const region = editor.scene.region(id);
       if (!region.is_hidden) this.drawSelected(context, view, region);

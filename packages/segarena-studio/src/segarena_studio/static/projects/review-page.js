@@ -21,6 +21,8 @@ let place = null;
  * @type {string}
  */
 let region = "";
+/** Id of the region that stays highlighted, or "". */
+let kept = "";
 
 const talk = new Talk({ key: form?.dataset.key ?? "" });
 
@@ -74,8 +76,25 @@ for (const input of /** @type {NodeListOf<HTMLInputElement>} */ (document.queryS
 }
 
 for (const item of document.querySelectorAll("aside [data-region], [data-scene] [data-region]")) {
-  item.addEventListener("pointerenter", () => point(item.getAttribute("data-region") ?? ""));
-  item.addEventListener("pointerleave", () => point(""));
+  const id = item.getAttribute("data-region") ?? "";
+  item.addEventListener("pointerenter", () => point(id));
+  item.addEventListener("pointerleave", () => point(kept));
+  const button = item.querySelector("button[aria-pressed]");
+  button?.addEventListener("focus", () => point(id));
+  button?.addEventListener("blur", () => point(kept));
+  button?.addEventListener("click", () => keep(kept === id ? "" : id));
+}
+
+/**
+ * Keep a region highlighted, for fingers and keys, which do not hover; "" for none.
+ * @param {string} id
+ */
+function keep(id) {
+  kept = id;
+  for (const button of document.querySelectorAll("aside [data-region] button[aria-pressed]")) {
+    button.setAttribute("aria-pressed", String(id !== "" && button.closest("[data-region]")?.getAttribute("data-region") === id));
+  }
+  point(id);
 }
 
 /**

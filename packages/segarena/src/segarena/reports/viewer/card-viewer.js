@@ -231,7 +231,10 @@ export class CardViewer extends RoundViewer {
     const slider = Object.assign(document.createElement("input"), { type: "range", min: "0" });
     const output = document.createElement("output");
     slider.addEventListener("input", () => set(Number(slider.value)));
-    this.bar.append(labelled(text, slider), output);
+    // The value stays beside its slider when the bar wraps.
+    const group = element("span", "group");
+    group.append(labelled(text, slider), output);
+    this.bar.append(group);
     this.updates.push(() => {
       const [value, words] = state();
       slider.value = String(value);

@@ -57,9 +57,10 @@ def frame_png(frame, size=SIZE):
 
 
 def video_project(site, person, frames, *, extra=(), name="Discs", **rules):
-    """Create a project with one video, `clip`, all frames of which belong to a person; return the tasks in order.
+    """Create a project with one video, `clip`; return its tasks in order.
 
-    `extra` are further pictures, as names and contents.
+    With one annotator for each picture, all of them belong to the person. `extra` are further pictures,
+    as names and contents.
     """
     contents = [(f"clip/{number:03d}.png", frame_png(number)) for number in range(frames)]
     with site.database.writing() as session:
@@ -71,4 +72,8 @@ def video_project(site, person, frames, *, extra=(), name="Discs", **rules):
                 session, project, site.folder.photographs, check_picture(path, content), 0.0
             )
         number = project.id
-    return [give_task(site, task, person) for task in tasks_of(site, number)]
+    tasks = tasks_of(site, number)
+    if rules.get("annotators", 1) == 1:
+        for task in tasks:
+            give_task(site, task, person)
+    return [task.id for task in tasks]

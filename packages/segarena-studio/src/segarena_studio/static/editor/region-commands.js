@@ -122,7 +122,7 @@ export function duplicateRegions(steps, ids, by) {
  * @param {Steps} steps
  * @param {import("./scene.js").SceneDocument} document
  * @param {[number, number]} scale factors of x and y, if the other picture has another size
- * @param {{isTrack?: boolean}} [options] isTrack: the copies keep their ids, as the same objects in another frame of a video
+ * @param {{isTrack?: boolean}} options isTrack: the copies keep their ids, as the same objects in another frame of a video
  * @returns {string[]} the ids of the new regions, front first
  */
 export function copyRegions(steps, document, scale, { isTrack = false } = {}) {

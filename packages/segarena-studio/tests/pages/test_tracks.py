@@ -272,17 +272,17 @@ def test_a_region_is_followed_through_a_video_in_the_editor(alone, open_page):
     page.get_by_role("dialog").get_by_role("button", name="Propagate").click()
     # The workers of the studio execute it.
     page.get_by_text("Proposals changed in 3 frames.").wait_for()
-    classes = [frames.nth(number).get_attribute("class") for number in range(FRAMES)]
-    assert classes == ["frame is-drawn", *["frame is-proposed"] * 3]
+    shown = [frames.nth(number).get_attribute("data-mark") for number in range(FRAMES)]
+    assert shown == ["drawn", *["proposed"] * 3]
     page.keyboard.press("PageDown")
     page.wait_for_url(f"**/studio/tasks/{tasks[1]}#{region}")
     page.locator("#scene[data-ready]").wait_for()
     assert page.locator(".regions li.is-selected.is-proposed").count() == 1
-    page.get_by_text("is only proposed; accept, correct or delete it").wait_for()
+    page.get_by_text("is only proposed; accept, correct or delete it").wait_for(state="attached")
     page.keyboard.press("g")
-    page.locator("#timeline .frame[aria-current].is-accepted").wait_for()
+    page.locator("#timeline .frame[aria-current][data-mark=accepted]").wait_for()
     page.keyboard.press("z")
-    page.locator("#timeline .frame[aria-current].is-proposed").wait_for()
+    page.locator("#timeline .frame[aria-current][data-mark=proposed]").wait_for()
     # A correction makes it a key frame.
     page.evaluate(
         """() => {
@@ -295,7 +295,7 @@ def test_a_region_is_followed_through_a_video_in_the_editor(alone, open_page):
           });
         }"""
     )
-    page.locator("#timeline .frame[aria-current].is-drawn").wait_for()
+    page.locator("#timeline .frame[aria-current][data-mark=drawn]").wait_for()
     page.locator(".frame").nth(2).click()
     page.wait_for_url(f"**/studio/tasks/{tasks[2]}#{region}")
     page.locator("#scene[data-ready]").wait_for()

@@ -65,6 +65,7 @@ def show_read_only(request: Request, task_id: int) -> Response:
             **_picture_values(found.picture),
             is_open=False,
             state="viewed",
+            has_videos=False,
         )
 
 

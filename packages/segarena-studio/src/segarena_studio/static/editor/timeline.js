@@ -96,7 +96,7 @@ export class Timeline {
     if (isNew) this.list.replaceChildren(...frames.map((frame) => this.item(frame)));
     frames.forEach((frame, index) => {
       const link = /** @type {HTMLAnchorElement} */ (this.list.children[index].firstElementChild);
-      link.className = `frame is-${marks[index]}`;
+      link.dataset.mark = marks[index];
       link.title = `${frame.name}: ${SAID[marks[index]]}, ${frame.state}`;
       link.setAttribute("aria-label", `Frame ${index + 1}: ${SAID[marks[index]]}`);
       link.classList.toggle("is-finished", ["finished", "in review", "approved"].includes(frame.state));
@@ -108,7 +108,7 @@ export class Timeline {
   /** @param {Frame} frame */
   item(frame) {
     const item = document.createElement("li");
-    const link = Object.assign(document.createElement("a"), { href: `/studio/tasks/${frame.task}` });
+    const link = Object.assign(document.createElement("a"), { className: "frame", href: `/studio/tasks/${frame.task}` });
     // The keys and the two buttons step through the frames; hundreds of stops for Tab would be in the way.
     link.tabIndex = frame.task === this.task ? 0 : -1;
     link.addEventListener("click", (event) => {
@@ -243,7 +243,7 @@ export class Timeline {
       if (answer.outcome === "done") finished += 1;
     }
     sessionStorage.setItem(TOLD_KEY, finishedText(finished, open.length - finished));
-  } // prettier-ignore
+  }
 
   /**
    * Accept or remove the proposals for the selected region in all frames. Only the change in this

@@ -18,8 +18,8 @@ from segarena_server.workers.job_runner import JobKind
 from segarena_studio.annotation.access import OPEN_STATES, TaskAccess
 from segarena_studio.annotation.propagation import (
     VIDEO_SEGMENTERS,
-    RegionPolygons,
     Propagation,
+    RegionPolygons,
     TrackPropagator,
     TrackToPropagate,
     plan_windows,

@@ -79,7 +79,7 @@ def lock_frames(session: Session, task: Task) -> list[VideoFrame]:
     return _frames(session, task, fresh)
 
 
-def _select_frames(task: Task) -> Select[tuple[Task, Picture, bytes]]:
+def _select_frames(task: Task) -> Select[Task, Picture, bytes]:
     return (
         select(Task, Picture, Draft.scene)
         .join(Picture, Picture.id == Task.picture_id)
@@ -93,7 +93,7 @@ def _select_frames(task: Task) -> Select[tuple[Task, Picture, bytes]]:
 def _frames(
     session: Session,
     task: Task,
-    query: Select[tuple[Task, Picture, bytes]],
+    query: Select[Task, Picture, bytes],
 ) -> list[VideoFrame]:
     video = video_of(task.picture.name)
     frames = [VideoFrame(*row) for row in session.execute(query)]

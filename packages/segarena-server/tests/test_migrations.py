@@ -16,7 +16,7 @@ from segarena_server.serving import open_site
 from segarena_server.settings import Settings
 
 BASELINE = "turned"
-NEWEST = "region_attributes"
+NEWEST = "project_videos"
 """Databases in use carry this identifier, so the baseline must keep it."""
 
 
@@ -109,7 +109,7 @@ def test_a_database_of_the_baseline_gets_the_later_columns_and_keeps_its_runs(em
 def test_an_unknown_revision_is_rejected_with_the_known_ones(empty_database):
     with pytest.raises(
         InvalidInput,
-        match=r"base, turned, ranked_runs, .*, returned_samples, region_attributes, got 'nonsense'",
+        match=r"base, turned, ranked_runs, .*, returned_samples, region_attributes, project_videos, got 'nonsense'",
     ):
         migrate(empty_database, "nonsense")
 

@@ -97,6 +97,11 @@ WHO = {
     # Their own drawings and free tasks only:
     ("GET", f"{TASK}/tasks/{{other_id:int}}/scene"): {OWNER},
     ("GET", f"{TASK}/tasks/{{other_id:int}}/thumbnail"): NOBODY_HERE,
+    ("GET", f"{TASK}/frames"): {OWNER},
+    ("GET", f"{TASK}/propagation"): {OWNER},
+    ("POST", f"{TASK}/propagation"): {OWNER},
+    ("POST", f"{TASK}/propagation/cancel"): {OWNER},
+    ("POST", f"{TASK}/track"): {OWNER},
     ("GET", "/studio/key"): PARTICIPANTS,
     ("POST", f"{TASK}/ask"): {OWNER},
     ("POST", f"{TASK}/encode"): {OWNER},
@@ -148,6 +153,9 @@ WHO = {
 """Who gets something else than that they may not, or that there is nothing."""
 
 JSON = {
+    "propagation": {"regions": ["r1"]},
+    "cancel": {},
+    "track": {"region": "r1", "action": "accept"},
     "draft": save_of(0),
     "check": {"scene": scene(box(0, 0, 9, 9))},
     "finalise": {"base": 0, "is_complete": True, "is_ordered": True},

@@ -22,7 +22,7 @@ from segarena.work.jobs import run_unit
 from segarena.work.persistent_process import PersistentProcess
 from segarena.work.worker_handle import WorkerHandle
 from segarena_server.api.queue_position import job_queue_position
-from segarena_server.jobs.job_queue import enqueue_job, find_job
+from segarena_server.jobs.job_queue import cancel_job, enqueue_job, find_job
 from segarena_server.jobs.lease import new_lease
 from segarena_server.serving import open_site
 from segarena_server.settings import Settings
@@ -274,3 +274,25 @@ def test_the_place_in_the_queue_is_told(site, runner):
     assert told[0]["phase"] == "waiting"
     assert runner.run_next()
     assert runner.run_next()
+
+
+def test_the_process_of_a_cancelled_job_is_ended_at_the_next_renewal(site, monkeypatch):
+    monkeypatch.setattr("segarena_server.workers.runner._RENEW_EVERY_S", 0.0)
+    ended = []
+
+    class Watched(Here):
+        """A process that renews the lease of its unit before and after the job is cancelled."""
+
+        def do(self, unit, meanwhile, limit_s=None):
+            meanwhile()
+            with site.database.writing() as session:
+                assert cancel_job(session, "act", "slow", 9.0)
+            return super().do(unit, meanwhile, limit_s)
+
+        def end(self):
+            ended.append(True)
+
+    ask(site, "slow")
+    assert JobRunner(site, list(KINDS.values()), Watched()).run_next()
+    assert ended == [True]
+    assert job(site, "slow") == ("done", 1, "", "")

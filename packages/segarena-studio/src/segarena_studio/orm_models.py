@@ -15,6 +15,7 @@ from sqlalchemy import (
     String,
     Text,
     UniqueConstraint,
+    false,
 )
 from sqlalchemy.orm import Mapped, mapped_column, relationship
 
@@ -43,6 +44,8 @@ class Project(OrmModel):
     """Attributes that annotators fill in for each region, one per line; see `annotation/region_attributes.py`."""
     segmenters: Mapped[str] = mapped_column(Text, default="")
     """Segmenters that answer prompts in the editor, one specification per line; "" for the default ones."""
+    has_videos: Mapped[bool] = mapped_column(default=False, server_default=false())
+    """Whether the pictures of a folder are the frames of a video; see `annotation/tracks.py`."""
     annotators: Mapped[int] = mapped_column(default=1)
     """Number of annotators of each picture, who do not see each other's work."""
     is_free: Mapped[bool] = mapped_column(default=True)
@@ -94,7 +97,7 @@ class Picture(OrmModel):
     width: Mapped[int]
     bytes: Mapped[int]
     place: Mapped[float] = mapped_column(Float)
-    """Position in the order of annotation, from 0 to 1 by the seed of the project."""
+    """Position in the order of annotation, from 0 to 1 by the seed; the same for all frames of a video."""
     made_at: Mapped[float] = mapped_column(Float)
 
 

@@ -74,5 +74,29 @@ def find_job(
     return session.scalar(_select_job(kind, about))
 
 
+def cancel_job(
+    session: Session,
+    kind: str,
+    about: str,
+    now: float,
+) -> bool:
+    """End an unfinished job without a result; return whether there was one.
+
+    Its worker process is ended when the lease is renewed next, within seconds.
+    """
+    locked = _select_job(kind, about).with_for_update().execution_options(populate_existing=True)
+    job = session.scalar(locked)
+    if job is None or job.state not in _UNFINISHED:
+        return False
+    job.state = "done"
+    # Without its lease, the process that works on the job cannot write a result.
+    job.lease = ""
+    job.said = ""
+    job.doing = ""
+    job.done_at = now
+    session.flush()
+    return True
+
+
 def _select_job(kind: str, about: str) -> Select[Job]:
     return select(Job).where(Job.kind == kind, Job.about == about)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from sqlalchemy import ColumnElement, and_, or_, select, true
 from sqlalchemy.orm import Session
 
-from segarena.errors import InvalidInput, SegarenaError, WorkStopped
+from segarena.errors import InvalidInput, SegarenaError, WorkError, WorkStopped
 from segarena.work.jobs import Outcome, UnitResult
 from segarena_server.audit_log import record_event
 from segarena_server.db.orm_models import Job
@@ -182,7 +182,9 @@ class JobRunner(RowRunner[Job]):
             # A long job would delay the shutdown by minutes, and can be repeated.
             self.process.end()
             raise WorkStopped("the server is shutting down; the job will be started again")
-        leased.renew(doing=self.process.doing[:_MAX_PROGRESS_TEXT])
+        if not leased.renew(doing=self.process.doing[:_MAX_PROGRESS_TEXT]):
+            self.process.end()
+            raise WorkError("the job was cancelled, or another process works on it")
 
 
 def fail_job(

@@ -66,16 +66,21 @@ class LeasedRow:
         self._lease = lease
         self._renewed_at = time.monotonic()
 
-    def renew(self, **values: object) -> None:
-        """Renew the lease and write further columns; call this often, since most calls return at once."""
+    def renew(self, **values: object) -> bool:
+        """Renew the lease and write further columns; call this often, since most calls return at once.
+
+        Returns:
+            False if the lease was found to be lost, so that no result can be written.
+        """
         if time.monotonic() - self._renewed_at < _RENEW_EVERY_S:
-            return
+            return True
         self._renewed_at = time.monotonic()
         try:
             with self._site.database.writing() as session:
-                leases.renew_lease(session, self._table, self._key, self._lease, **values)
+                return leases.renew_lease(session, self._table, self._key, self._lease, **values)
         except SegarenaError as error:  # one missed renewal is no reason to discard the work
             LOG.warning("a lease could not be renewed: %s", error)
+            return True
 
     def finish(self, session: Session, **values: object) -> bool:
         """Write the result; return False if the lease was lost, in which case nothing else may be written either."""

@@ -12,11 +12,12 @@ from collections.abc import Sequence
 
 import numpy as np
 from sqlalchemy import Select, delete, exists, func, select
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy.orm import Session, aliased, contains_eager
 
 from segarena_server import http_errors
 from segarena_server.db.orm_models import Person
 from segarena_studio.annotation.access import OPEN_STATES, TaskAccess
+from segarena_studio.annotation.pictures import video_of
 from segarena_studio.orm_models import LogSegment, Member, Picture, Project, Task
 
 _MOST_TAKEABLE = 200
@@ -59,6 +60,7 @@ def next_task(
     if task is not None:
         task.person_id = person_id
         session.flush()
+        _take_other_frames(session, project, task, person_id)
     return task
 
 
@@ -85,7 +87,28 @@ def take_task(
     if task is not None:
         task.person_id = person_id
         session.flush()
+        _take_other_frames(session, project, task, person_id)
     return task
+
+
+def _take_other_frames(
+    session: Session,
+    project: Project,
+    task: Task,
+    person_id: int,
+) -> None:
+    """Assign the free tasks about the other frames of a video too, because one person follows its objects."""
+    if not project.has_videos:
+        return
+    video = video_of(task.picture.name)
+    # With several annotators, a picture may have several free tasks.
+    taken: set[int] = set()
+    free = _select_free_tasks(project.id, person_id)
+    for other in session.scalars(free.with_for_update(of=Task, skip_locked=True)):
+        if other.picture_id not in taken and video_of(other.picture.name) == video:
+            other.person_id = person_id
+            taken.add(other.picture_id)
+    session.flush()
 
 
 def is_takeable(
@@ -141,7 +164,7 @@ def select_open_tasks(project_id: int, person_id: int) -> Select[Task]:
         Task.person_id == person_id,
         Task.state.in_(OPEN_STATES),
     )
-    return own.order_by(Picture.place, Task.id)
+    return own.order_by(Picture.place, Picture.name, Task.id)
 
 
 def count_free_tasks(
@@ -169,14 +192,15 @@ def deal_tasks(
     """Distribute the free tasks evenly; return the number of tasks that could not be assigned.
 
     Each task goes to the member with the fewest tasks who does not have its picture yet; the seed
-    breaks ties.
+    breaks ties. The frames of a video go to the same members.
     """
     # Lock the tasks, so that tasks requested concurrently stay with the people who requested them.
     query = (
         select(Task)
         .join(Picture, Picture.id == Task.picture_id)
         .where(Task.project_id == project.id)
-        .order_by(Picture.place, Task.id)
+        .order_by(Picture.place, Picture.name, Task.id)
+        .options(contains_eager(Task.picture))
         .with_for_update(of=Task)
     )
     tasks = list(session.scalars(query))
@@ -187,10 +211,16 @@ def deal_tasks(
     # Include the number of tasks in the seed, so that tasks added later get another random order.
     rng = np.random.default_rng((project.seed, len(tasks)))
     left = 0
+    annotators: dict[str, set[int | None]] = {}
+    for task in tasks:
+        annotators.setdefault(video_of(task.picture.name), set()).add(task.person_id)
     for task in tasks:
         if task.person_id is not None:
             continue
         candidates = [person for person in people if person not in owners[task.picture_id]]
+        of_video = annotators[video_of(task.picture.name)]
+        if project.has_videos:
+            candidates = [person for person in candidates if person in of_video] or candidates
         if not candidates:
             left += 1
             continue
@@ -198,6 +228,7 @@ def deal_tasks(
         person_id = min(candidates, key=lambda person: (counts[person], lots[person]))
         task.person_id = person_id
         owners[task.picture_id].add(person_id)
+        of_video.add(person_id)
         counts[person_id] += 1
     session.flush()
     return left
@@ -330,5 +361,5 @@ def _select_free_tasks(project_id: int, person_id: int) -> Select[Task]:
         .join(Picture, Picture.id == Task.picture_id)
         .where(Task.project_id == project_id, Task.person_id.is_(None))
         .where(Task.state.in_(OPEN_STATES), ~has_picture)
-        .order_by(annotators, Picture.place, Task.id)
+        .order_by(annotators, Picture.place, Picture.name, Task.id)
     )

@@ -12,7 +12,7 @@ import re
 from typing import Annotated, Any
 
 import msgspec
-from sqlalchemy import delete, select
+from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
 
 from segarena.errors import InvalidInput
@@ -25,13 +25,20 @@ from segarena_studio.annotation.draft_patch import (
     patch_document,
     patch_history,
 )
-from segarena_studio.annotation.scene_document import MOST_REGIONS, Document, read_document
+from segarena_studio.annotation.scene_document import (
+    MOST_REGIONS,
+    Document,
+    read_document,
+    without_proposals,
+)
 from segarena_studio.annotation.time_tracking import LogEntry, add_times
 from segarena_studio.orm_models import Decision, Draft, LogSegment, Task
 
 MOST_BYTES = 8 * 2**20
 """Maximum size of one save."""
 MOST_HISTORY_BYTES = 2 * 2**20
+TRACK_ID = "track-"
+"""Beginning of the client ids of revisions that propagate, accept or remove tracks; editors choose random ids."""
 RECENT = 16
 """Number of newest revisions that are all kept."""
 
@@ -185,8 +192,10 @@ def add_revision(
         )
     task.revision += 1
     task.saved_at = now
-    task.regions = len(document.regions)
-    task.points = document.corners
+    # Nobody has drawn or accepted proposals yet, so they do not count as work.
+    confirmed = without_proposals(document)
+    task.regions = len(confirmed.regions)
+    task.points = confirmed.corners
     session.add(
         Draft(
             task_id=task.id,
@@ -238,6 +247,15 @@ def read_newest_draft(session: Session, task: Task, base: int | None = None) -> 
         state=task.state,
         changes=changes,
     )
+
+
+def find_last_edit(session: Session, task: Task) -> int | None:
+    """Return the newest revision from an editor, to which the undo history belongs, if later ones came from tracks."""
+    newest = session.get(Draft, (task.id, task.revision))
+    if newest is None or not newest.client_id.startswith(TRACK_ID):
+        return None
+    edited = select(func.max(Draft.revision)).where(Draft.task_id == task.id)
+    return session.scalar(edited.where(Draft.client_id.not_like(f"{TRACK_ID}%")))
 
 
 def diff_to_revision(session: Session, task: Task, base: int) -> ScenePatch | None:

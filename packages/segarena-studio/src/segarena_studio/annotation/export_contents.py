@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from segarena.errors import InvalidInput
 from segarena.systems.scenes.files.formats import FORMATS
-from segarena.systems.scenes.model.scene import Scene
+from segarena.systems.scenes.model.scene import Region, Scene
 from segarena_server.db.orm_models import Person
 from segarena_server.storage.compression import decompress_body
-from segarena_studio.annotation.scene_document import document_to_scene, read_document
+from segarena_studio.annotation.pictures import video_of
+from segarena_studio.annotation.scene_document import (
+    Document,
+    document_to_scene,
+    read_document,
+    without_proposals,
+)
 from segarena_studio.orm_models import STATES, Draft, Picture, Project, Task
 
 CHOICES = {
@@ -62,6 +70,8 @@ class ExportedTask:
         state: state of the task.
         document: the drawing, compressed.
         spent: milliseconds spent on each region, as JSON.
+        frame: number of the picture among the frames of its video, from 1; 0 in a project without
+            videos.
     """
 
     picture_id: int
@@ -74,22 +84,37 @@ class ExportedTask:
     state: str
     document: bytes
     spent: str
+    frame: int = 0
+
+    def read(self) -> Document:
+        """Return the drawing, with proposals that nobody has accepted."""
+        return read_document(decompress_body(self.document))
 
     def scene(self) -> Scene:
-        """Return the drawing as a scene.
+        """Return the drawing as a scene, without proposals that nobody has accepted.
 
         The id of an image is the number of the picture in the studio, so that later exports match
-        earlier ones.
+        earlier ones. Regions of a frame have the key `track_id`, and those that were propagated and
+        accepted `propagation`.
         """
-        document = read_document(decompress_body(self.document))
-        image_id = str(self.picture_id)
-        return document_to_scene(
+        document = without_proposals(self.read())
+        scene = document_to_scene(
             document,
             name=self.picture,
             shape=self.shape,
             annotator=self.annotator,
-            image_id=image_id,
+            image_id=str(self.picture_id),
         )
+        if not self.frame:
+            return scene
+        accepted = {one.id for one in document.regions if one.propagation == "accepted"}
+        regions: list[Region] = []
+        for region in scene.regions:
+            keys: dict[str, Any] = {**region.attributes, "track_id": region.id}
+            if region.id in accepted:
+                keys["propagation"] = "accepted"
+            regions.append(replace(region, attributes=keys))
+        return replace(scene, regions=tuple(regions))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +168,7 @@ def _drawn(
     project: Project,
     wanted: ExportOptions,
 ) -> Iterator[ExportedTask]:
+    frames = _number_frames(session, project)
     query = (
         select(Task, Picture, Draft.scene, Person.name)
         .join(Picture, Picture.id == Task.picture_id)
@@ -170,7 +196,21 @@ def _drawn(
             state=task.state,
             document=document,
             spent=task.spent,
+            frame=frames.get(picture.name, 0),
         )
+
+
+def _number_frames(session: Session, project: Project) -> dict[str, int]:
+    """Return the number of each picture among the frames of its video; empty without videos."""
+    numbers: dict[str, int] = {}
+    if not project.has_videos:
+        return numbers
+    counts: Counter[str] = Counter()
+    names = select(Picture.name).where(Picture.project_id == project.id)
+    for name in session.scalars(names.order_by(Picture.name)):
+        counts[video_of(name)] += 1
+        numbers[name] = counts[video_of(name)]
+    return numbers
 
 
 def archive_name(title: str, wanted: ExportOptions) -> str:

@@ -169,7 +169,7 @@ def add_picture(
         height=checked.shape[0],
         width=checked.shape[1],
         bytes=len(checked.content),
-        place=_place(project.seed, checked.name),
+        place=_place(project, checked.name),
         made_at=now,
     )
     session.add(picture)
@@ -287,10 +287,26 @@ def _check_folders(
         )
 
 
-def _place(seed: int, name: str) -> float:
-    """Return the position of a picture in the order of a project, 0 to 1, independent of other pictures."""
+def place_pictures(session: Session, project: Project) -> None:
+    """Order the pictures of a project again, after it has got videos or has them no longer."""
+    for picture in session.scalars(select(Picture).where(Picture.project_id == project.id)):
+        picture.place = _place(project, picture.name)
+
+
+def video_of(name: str) -> str:
+    """Return the folder of a picture, which is its video; "" for pictures without a folder."""
+    folder = PurePosixPath(name).parent.as_posix()
+    return "" if folder == "." else folder
+
+
+def _place(project: Project, name: str) -> float:
+    """Return the position of a picture in the order of a project, 0 to 1, independent of other pictures.
+
+    The frames of a video have the same position, and are ordered by name.
+    """
+    ordered = video_of(name) if project.has_videos else name
     # Hash the name, so that pictures added later do not move the others.
-    return int(sha256(f"{seed}:{name}")[:13], 16) / 16**13
+    return int(sha256(f"{project.seed}:{ordered}")[:13], 16) / 16**13
 
 
 def media_type(content: bytes) -> str:

@@ -24,7 +24,7 @@ from segarena.systems.scenes.model.scene import Region, Scene, SceneSet, make_sc
 from segarena_server.site import Site
 from segarena_studio.annotation.drafts import add_revision
 from segarena_studio.annotation.scene_document import Document, encode_document, read_document
-from segarena_studio.orm_models import Picture, Task
+from segarena_studio.orm_models import Picture, Project, Task
 
 # Exact outlines of masks have a corner at every pixel, which would be impossible to edit.
 TOLERANCE_PX = 1.0
@@ -94,6 +94,7 @@ def start_tasks(
     with site.database.reading() as session:
         query = select(Picture).where(Picture.project_id == project_id)
         pictures = _PictureIndex(session.scalars(query).all())
+        has_videos = session.get_one(Project, project_id).has_videos
     drawn: list[tuple[int, bytes, Document]] = []
     for scene in scenes.scenes:
         if annotator and scene.annotator != annotator:
@@ -103,7 +104,9 @@ def start_tasks(
             started.unknown += 1
             continue
         # Slow, so it runs before the write transaction.
-        text = encode_document(masks_to_polygons(scene))
+        # In the frames of a video, equal ids would make different objects one track.
+        prefix = f"p{picture.id}-" if has_videos else "r"
+        text = encode_document(masks_to_polygons(scene), prefix)
         drawn.append((picture.id, text, read_document(text)))
     with site.database.writing() as session:
         _begin(session, project_id, drawn, started, site.now())

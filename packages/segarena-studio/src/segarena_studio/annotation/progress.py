@@ -174,7 +174,7 @@ def list_pictures(
     """
     query = _select_pictures(project.id, person_id, state, of_person, text)
     count = session.scalar(select(func.count()).select_from(query.subquery())) or 0
-    page = query.order_by(Picture.place, Picture.id).limit(most).offset(begin)
+    page = query.order_by(Picture.place, Picture.name).limit(most).offset(begin)
     # Two queries per page: a join would repeat each picture for each of its tasks.
     pictures = list(session.scalars(page))
     tasks: dict[int, list[Task]] = {}

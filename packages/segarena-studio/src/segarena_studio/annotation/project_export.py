@@ -30,6 +30,7 @@ from segarena_studio.annotation.export_contents import (
     collect_export,
 )
 from segarena_studio.annotation.exported_photographs import ExportedPhotograph, list_photographs
+from segarena_studio.annotation.pictures import video_of
 from segarena_studio.annotation.time_tracking import read_region_times
 from segarena_studio.orm_models import Project
 
@@ -42,6 +43,7 @@ ENDINGS = {
 }
 """Suffixes of the formats that consist of a single file; other formats are folders."""
 
+TRACKS = ("video", "frame", "picture", "annotator", "track", "name", "origin")
 TIMES = ("picture", "annotator", "state", "region", "name", "points", "total_s", "active_s")
 
 
@@ -61,6 +63,7 @@ def export_project(
 
     OUT/scenes.json (or .csv, or scenes/)   the drawings
     OUT/times.csv                           points and seconds of each region
+    OUT/tracks.csv                          the frames of each track, in a project of videos
     OUT/images/                             the photographs, on request
     OUT/README.txt                          a description of these files
 
@@ -154,6 +157,8 @@ def _write(
     folder.mkdir(parents=True)
     write_scenes(scene_set, folder / f"scenes{ENDINGS.get(file_format, '')}", file_format)
     write_atomic(folder / "times.csv", _times_csv(contents, scenes))
+    if any(task.frame for task in contents.drawn):
+        write_atomic(folder / "tracks.csv", _tracks_csv(contents, scenes))
     write_atomic(folder / "README.txt", _readme(contents, scenes, losses, photographs))
     return losses
 
@@ -181,6 +186,31 @@ def _times_csv(contents: ExportContents, scenes: Sequence[Scene]) -> str:
     return text.getvalue()
 
 
+def _tracks_csv(contents: ExportContents, scenes: Sequence[Scene]) -> str:
+    """Return a row for each region of each frame: which object it is, and whether it was propagated."""
+    rows: list[list[object]] = []
+    for task, scene in zip(contents.drawn, scenes, strict=True):
+        for region in scene.regions:
+            origin = "drawn"
+            if "propagation" in region.attributes:
+                origin = "propagated and accepted"
+            row: list[object] = [
+                escape_formula(video_of(task.picture)),
+                task.frame,
+                escape_formula(task.picture),
+                escape_formula(task.annotator),
+                region.id,
+                escape_formula(region.name),
+                origin,
+            ]
+            rows.append(row)
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(TRACKS)
+    writer.writerows(rows)
+    return text.getvalue()
+
+
 def _readme(
     contents: ExportContents,
     scenes: Sequence[Scene],
@@ -198,6 +228,14 @@ def _readme(
         f"{file_name}: {FORMATS[wanted.file_format].title}.",
         "times.csv: points and seconds of each region; active is the part during which the window was in front.",
     ]
+    if any(task.frame for task in contents.drawn):
+        lines.append(
+            "tracks.csv: the track of each region, which is the same in all frames of a video, and whether the region "
+            "was drawn, or propagated by a segmenter and accepted by the annotator."
+        )
+        left_out = sum(len(task.read().regions) for task in contents.drawn) - regions
+        if left_out:
+            lines.append(f"{left_out} proposals that nobody has accepted are left out.")
     if wanted.with_photographs:
         lines.append(
             "images/: the photographs, upright; those that EXIF rotated, and those that browsers cannot show, are PNG."

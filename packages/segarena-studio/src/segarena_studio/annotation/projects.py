@@ -16,7 +16,11 @@ from segarena_server.db.orm_models import Person
 from segarena_server.storage.data_folder import DataFolder
 from segarena_studio.annotation.assignment import release_clean_tasks
 from segarena_studio.annotation.export_job import drop_exports
-from segarena_studio.annotation.pictures import drop_unused, list_files_of_project
+from segarena_studio.annotation.pictures import (
+    drop_unused,
+    list_files_of_project,
+    place_pictures,
+)
 from segarena_studio.annotation.region_attributes import format_attributes, parse_attributes
 from segarena_studio.orm_models import MEMBER_ROLES, Member, Picture, Project, Task
 
@@ -38,6 +42,7 @@ class ProjectRules(msgspec.Struct, frozen=True, kw_only=True):
             `parse_attributes`.
         segmenters: segmenters that answer prompts in the editor; empty to allow all segmenters of
             the server.
+        has_videos: whether the pictures of a folder are the frames of a video.
         annotators: number of annotators per picture.
         is_free: whether annotators request the next task; otherwise a lead assigns tasks.
         is_reviewed: whether finished tasks wait for a reviewer.
@@ -49,6 +54,7 @@ class ProjectRules(msgspec.Struct, frozen=True, kw_only=True):
     labels: tuple[str, ...] = ()
     attributes: str = ""
     segmenters: tuple[str, ...] = ()
+    has_videos: bool = False
     annotators: Annotated[int, msgspec.Meta(ge=1, le=MOST_ANNOTATORS)] = 1
     is_free: bool = True
     is_reviewed: bool = True
@@ -114,9 +120,14 @@ def change_project(
     """Change the settings, except for the seed. If the number of annotators grows, each picture gets more tasks.
 
     Raises:
-        InvalidInput: a setting is invalid, or the number of annotators is below that of a picture.
+        InvalidInput: a setting is invalid, the number of annotators is below that of a picture, or a
+            project in which somebody has begun to annotate gets or loses videos.
     """
+    had_videos = project.has_videos
     _apply(project, rules)
+    if project.has_videos != had_videos:
+        _check_nobody_has_begun(session, project)
+        place_pictures(session, project)
     if rules.annotators != project.annotators:
         _change_annotators(session, project, rules.annotators)
 
@@ -143,6 +154,7 @@ def read_rules(project: Project) -> ProjectRules:
         labels=read_labels(project),
         attributes=project.attributes,
         segmenters=tuple(project.segmenters.splitlines()),
+        has_videos=project.has_videos,
         annotators=project.annotators,
         is_free=project.is_free,
         is_reviewed=project.is_reviewed,
@@ -329,8 +341,18 @@ def _apply(project: Project, rules: ProjectRules) -> None:
     project.labels = "\n".join(labels)
     project.attributes = format_attributes(parse_attributes(rules.attributes))
     project.segmenters = "\n".join(rules.segmenters)
+    project.has_videos = rules.has_videos
     project.is_free = rules.is_free
     project.is_reviewed = rules.is_reviewed
+
+
+def _check_nobody_has_begun(session: Session, project: Project) -> None:
+    """Raise `InvalidInput` if a task was begun: the ids of its regions would become tracks, or cease to be."""
+    begun = select(Task.id).where(Task.project_id == project.id, Task.state != "clean")
+    if session.scalar(begun.limit(1)) is not None:
+        raise InvalidInput(
+            "videos: expected a project in which nobody has begun to annotate; create another project"
+        )
 
 
 def _change_annotators(

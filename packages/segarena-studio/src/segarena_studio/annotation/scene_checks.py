@@ -66,6 +66,9 @@ def check_document(
     remarks: list[Finding] = []
     if document.open:
         faults.append(_unclosed_outline(document))
+    proposals = tuple(one.id for one in document.regions if one.propagation == "proposed")
+    if proposals:
+        faults.append(_unaccepted_proposals(proposals))
     for defect in check_scene(scene, rasters=rasters, memory=memory):
         finding = _finding(document, _with_editor_count(scene, defect))
         if defect.severity == "error":
@@ -83,6 +86,14 @@ def _unclosed_outline(document: Document) -> Finding:
         "expected all outlines to be closed, got one that is still being drawn; close or remove it"
     )
     return Finding(kind="open", message=text, at=at)
+
+
+def _unaccepted_proposals(region_ids: tuple[str, ...]) -> Finding:
+    text = (
+        "expected proposals to be accepted, corrected or deleted, "
+        f"got {len(region_ids)} of which nobody has decided yet"
+    )
+    return Finding(kind="proposed", message=text, regions=region_ids)
 
 
 def _with_editor_count(scene: Scene, defect: Defect) -> Defect:

@@ -5,8 +5,9 @@
 may lie outside it; a point that two rings reference is one shared vertex. A region of several
 outlines has them one after the other in its ring, and `starts` with the places in the ring at which
 the second and later ones begin; documents from before there were holes and parts have no `starts`.
-Outlines do not cross, and inside is what an odd number of them contain. Additional fields of the
-editor are preserved.
+Outlines do not cross, and inside is what an odd number of them contain. In the frames of a video,
+regions with the same id are one track, and `propagation` marks those that a segmenter propagated
+from another frame. Additional fields of the editor are preserved.
 """
 
 from __future__ import annotations
@@ -61,6 +62,8 @@ class DrawnRegion(msgspec.Struct, frozen=True, kw_only=True):
     is_stuff: bool | None = None
     attributes: _Attributes = {}
     """Values of the project's attributes, by name; absent if none are set."""
+    propagation: Literal["", "proposed", "accepted"] = ""
+    """Whether the outline was propagated from another frame of a video, and whether a person accepted it."""
 
     @property
     def rings(self) -> tuple[tuple[int, ...], ...]:
@@ -129,14 +132,23 @@ def read_document(text: bytes | msgspec.Raw) -> Document:
     return document
 
 
-def encode_document(scene: Scene) -> bytes:
-    """Encode a scene of polygons; a region whose polygons overlap becomes several adjacent regions."""
+def without_proposals(document: Document) -> Document:
+    """Return a document without the regions that were propagated and not accepted."""
+    regions = tuple(region for region in document.regions if region.propagation != "proposed")
+    return msgspec.structs.replace(document, regions=regions)
+
+
+def encode_document(scene: Scene, id_prefix: str = "r") -> bytes:
+    """Encode a scene of polygons; a region whose polygons overlap becomes several adjacent regions.
+
+    The ids of regions are the prefix and a number from 1.
+    """
     points: list[tuple[float, float]] = [(column, row) for row, column in scene.vertices]
     regions: list[dict[str, object]] = []
     for region in scene.regions:
         for rings in _separate_outlines(scene, region):
             made: dict[str, object] = {
-                "id": f"r{len(regions) + 1}",
+                "id": f"{id_prefix}{len(regions) + 1}",
                 "ring": tuple(chain.from_iterable(rings)),
                 "name": region.name,
                 "is_stuff": bool(region.is_stuff),

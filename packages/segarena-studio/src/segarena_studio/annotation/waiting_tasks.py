@@ -198,5 +198,5 @@ def _select_returned(person_id: int) -> Select[Task]:
         .join(Member, Member.project_id == Task.project_id)
         .where(Task.person_id == person_id, Member.person_id == person_id)
         .where(Task.state == "returned", Project.state == "open")
-        .order_by(Project.id, Picture.place, Task.id)
+        .order_by(Project.id, Picture.place, Picture.name, Task.id)
     )

@@ -32,6 +32,7 @@ from segarena_studio.annotation.drafts import (
     check_save,
     diff_to_revision,
     expand_patch,
+    find_last_edit,
     read_newest_draft,
     read_revision,
     read_undo_history,
@@ -50,6 +51,7 @@ from segarena_studio.annotation.review import (
 )
 from segarena_studio.annotation.scene_checks import CheckResult, Finding
 from segarena_studio.annotation.scene_document import Document, read_document
+from segarena_studio.annotation.tracks import EMPTY, save_frame
 from segarena_studio.assistance.assistants import assistants_of
 from segarena_studio.orm_models import Comment, Picture, Task
 
@@ -102,7 +104,8 @@ def give_draft(request: Request, task_id: int) -> Response:
     """Return everything that the editor needs to start.
 
     With `?base=N`, for a browser that has unsaved changes of revision N, `ancestor` is the patch
-    from the newest revision back to N.
+    from the newest revision back to N. If the newest revision came from a track, `edited` is the patch
+    back to the one to which the undo history belongs.
     """
     site = site_of(request)
     visitor = visitor_of(request)
@@ -114,10 +117,12 @@ def give_draft(request: Request, task_id: int) -> Response:
         history = read_undo_history(session, found.task) if found.is_own else b"null"
         base = request.query_params.get("base", "")
         has_base = base.isdecimal() and len(base) < 10 and int(base) != newest.revision
+        edited = find_last_edit(session, found.task) if found.is_own and found.is_open else None
         values = {
             **msgspec.structs.asdict(newest),
             "history": msgspec.Raw(history),
             "ancestor": diff_to_revision(session, found.task, int(base)) if has_base else None,
+            "edited": diff_to_revision(session, found.task, edited) if edited else None,
             "is_open": found.is_open,
             "comments": [_comment(comment) for comment in list_comments(session, found.task)],
             "said": returned.text if returned else "",
@@ -129,6 +134,7 @@ def give_draft(request: Request, task_id: int) -> Response:
                 "id": found.project.id,
                 "name": found.project.name,
                 "guide": found.project.guide,
+                "has_videos": found.project.has_videos,
             },
         }
     answer = compressed_json(request, values)
@@ -263,6 +269,9 @@ def _finalise(
         found = find_task(session, task_id, visitor.person_id, for_change=True)
         if message.base != found.task.revision:
             return _conflict(read_newest_draft(session, found.task))
+        if not found.task.revision:
+            # A frame without objects; an export needs its revision.
+            save_frame(session, found.task, EMPTY, site.now())
         finish_task(session, found, site.now())
     return _json({"state": found.task.state})
 
@@ -475,6 +484,9 @@ def _check_finish(
     cache: CheckCache,
 ) -> CheckResult | None:
     """Return the result of the checks of a scene, including unticked boxes; None while the checks run."""
+    has_videos = found.project.has_videos
+    if document is None and has_videos:
+        document = read_document(EMPTY)
     if document is None:
         return CheckResult(
             faults=(
@@ -489,7 +501,8 @@ def _check_finish(
         (message.is_complete, "complete", "confirm that everything in the picture is segmented"),
         (message.is_ordered, "ordered", "confirm that the depth order is right"),
     ]
-    faults = list(result.faults)
+    # Objects enter and leave a video, so some of its frames have none.
+    faults = [fault for fault in result.faults if not (has_videos and fault.kind == "empty")]
     for is_ticked, kind, request_text in boxes:
         if not is_ticked:
             faults.append(Finding(kind=kind, message=request_text))

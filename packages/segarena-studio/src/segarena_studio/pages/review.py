@@ -61,6 +61,7 @@ class RegionOutline:
         points: number of corners.
         spent_s: seconds spent on the region; None if not measured.
         attributes: values of the project's attributes, as text.
+        propagation: "proposed" or "accepted" if the outline was propagated from another frame; else "".
         is_stuff: whether the region is stuff (ground, sky, water) rather than a thing.
         at: (x, y) at which its number is drawn; None if the region has no pixels.
         is_same: in a comparison, whether the outline is unchanged.
@@ -76,6 +77,7 @@ class RegionOutline:
     spent_s: float | None = None
     is_stuff: bool = False
     attributes: str = ""
+    propagation: str = ""
     at: tuple[float, float] | None = None
     is_same: bool = False
 
@@ -252,6 +254,7 @@ def _regions(
                 spent_s=spent[region.id].total_s if region.id in spent else None,
                 is_stuff=bool(region.is_stuff),
                 attributes=describe_values(region.attributes),
+                propagation=region.propagation,
                 at=number_at,
             )
         )

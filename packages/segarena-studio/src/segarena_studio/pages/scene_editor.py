@@ -11,6 +11,8 @@ from segarena_server.auth.permissions import require_role, site_of, visitor_of
 from segarena_studio.annotation.access import find_task
 from segarena_studio.annotation.deep_pictures import is_deep
 from segarena_studio.annotation.preview import LARGE_BYTES
+from segarena_studio.annotation.propagation import VIDEO_SEGMENTERS
+from segarena_studio.annotation.propagation_job import MOST_FRAMES
 from segarena_studio.orm_models import Picture
 from segarena_studio.pages.rendering import studio_page
 
@@ -38,6 +40,9 @@ def show_scene(request: Request, task_id: int) -> Response:
             **_picture_values(found.picture),
             is_open=found.is_open,
             state=found.task.state,
+            has_videos=project.has_videos,
+            video_segmenters=VIDEO_SEGMENTERS,
+            most_frames=MOST_FRAMES,
         )
 
 
@@ -60,6 +65,7 @@ def show_read_only(request: Request, task_id: int) -> Response:
             **_picture_values(found.picture),
             is_open=False,
             state="viewed",
+            has_videos=False,
         )
 
 

@@ -33,7 +33,7 @@ def give_tasks(request: Request, task_id: int) -> Response:
             select(Task)
             .join(Picture, Picture.id == Task.picture_id)
             .where(Task.project_id == found.project.id, Task.person_id == me)
-            .order_by(Picture.place, Task.id)
+            .order_by(Picture.place, Picture.name, Task.id)
         )
         own = [_entry(task) for task in session.scalars(query)]
         free = [_entry(task) for task in list_takeable_tasks(session, found.project, me)]

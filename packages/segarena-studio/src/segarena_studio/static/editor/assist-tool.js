@@ -164,7 +164,7 @@ export class Assisting {
       return true;
     }
     const before = new Set(editor.scene.regions.map((region) => region.id));
-    const first = `r${editor.scene.nextId}`;
+    const first = editor.scene.nextRegion;
     const isDone = editor.edit("close", first, (steps) => {
       const refusals = polygons.reverse().map((polygon) => addRegion(steps, polygon)); // the largest comes last, in front
       return refusals.find((refusal) => refusal !== null) ?? null;

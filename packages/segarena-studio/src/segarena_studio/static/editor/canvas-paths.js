@@ -17,6 +17,8 @@ export const HALO = "rgba(8, 14, 20, 0.62)";
 /** Regions smaller than this on the screen show no number, in px. */
 const LEAST_LABELLED = 26;
 const HATCH = 9;
+/** Lengths of the strokes and gaps of the outline of a proposal, in screen px. */
+const PROPOSED = [9, 6];
 
 export class Shapes {
   /** @param {Editor} editor */
@@ -73,7 +75,7 @@ export class Shapes {
 
   /**
    * Draw a line that is visible on light and dark pictures; dashed lines are thin and have no dark
-   * underlay.
+   * underlay. The line of a proposal is broken, on an underlay that is not.
    * @param {Context} context in image px
    * @param {View} view
    * @param {string} id
@@ -81,17 +83,19 @@ export class Shapes {
    */
   stroke(context, view, id, { width = 1.75, dash = [], colour = colourOf(id, false).stroke } = {}) {
     const path = this.path(id);
+    const isProposed = this.editor.scene.region(id).propagation === "proposed";
     context.lineJoin = "round";
-    if (dash.length) context.setLineDash(dash.map((length) => length / view.scale));
-    else {
+    if (!dash.length) {
       context.strokeStyle = HALO;
       context.lineWidth = (width + 1.75) / view.scale;
       context.stroke(path);
     }
+    const pattern = isProposed && !dash.length ? PROPOSED : dash;
+    context.setLineDash(pattern.map((length) => length / view.scale));
     context.strokeStyle = colour;
     context.lineWidth = width / view.scale;
     context.stroke(path);
-    if (dash.length) context.setLineDash([]);
+    context.setLineDash([]);
   }
 
   /**

@@ -23,6 +23,13 @@ const DEPTH_BUTTONS = [
   { action: "rear", text: "Back", title: "Move to the back" },
 ];
 
+/** The actions (timeline.js) on proposals for the selected region, with text and title of their buttons. */
+const PROPOSAL_BUTTONS = [
+  ["accept", "Accept", "Accept the proposal in this frame"],
+  ["accept-track", "Accept in all frames", "Accept the proposals for this region in all frames"],
+  ["remove-track", "Remove from all frames", "Remove the proposals for this region from all frames"],
+];
+
 /** Further actions whose keys the buttons of a row show. */
 const BUTTON_ACTIONS = ["stuff", "show", "duplicate", "delete", "extend", "swap", ...DEPTH_BUTTONS.map(({ action }) => action)];
 
@@ -375,7 +382,7 @@ class Row {
     this.showMore(isSelected, region);
     this.fields?.show(region.attributes);
     const hidden = editor.depth.occlusion(id);
-    const key = [place, isSelected, isAlso, region.name, region.is_hidden, region.is_locked, hidden, editor.isReadOnly].join();
+    const key = [place, isSelected, isAlso, region.name, region.is_hidden, region.is_locked, region.propagation, hidden, editor.isReadOnly].join();
     if (key === this.line) return;
     this.line = key;
     const { fill, text } = colourOf(id, false);
@@ -392,8 +399,12 @@ class Row {
     if (document.activeElement !== this.name) this.name.value = region.name;
     this.name.setAttribute("aria-label", `Name of region ${place + 1}`);
     this.name.readOnly = editor.isReadOnly;
-    this.part.textContent = hidden >= 0.005 ? `${Math.round(100 * hidden)} % hidden` : "";
-    this.part.title = hidden ? "Share of the region behind others" : "";
+    const isProposed = region.propagation === "proposed";
+    const share = hidden >= 0.005 ? `${Math.round(100 * hidden)} % hidden` : "";
+    this.part.textContent = isProposed ? "proposed" : share;
+    this.part.title = isProposed ? "Propagated from another frame, and not accepted yet" : "";
+    if (!isProposed && hidden) this.part.title = "Share of the region behind others";
+    this.item.classList.toggle("is-proposed", isProposed);
     pressed(this.hide, region.is_hidden, `Hide ${called}`);
     pressed(this.lock, region.is_locked, `Lock ${called}`);
   }
@@ -410,7 +421,7 @@ class Row {
     const overlaps = isSelected && !isSeveral ? editor.depth.overlapping(id) : [];
     // The buttons of outlines refer to them by index, so they are renewed whenever outlines change.
     const outlines = isSelected && !isSeveral && region.starts ? editor.scene.outlines(id) : [];
-    const key = isSelected ? JSON.stringify([outlines.length && editor.scene.revisionOf(id), BUTTON_ACTIONS.map(keyFor), region.is_stuff, editor.isReadOnly, isSeveral, overlaps.map((other) => [other, nameOf(editor, other), editor.scene.place(other) < editor.scene.place(id)])]) : "";
+    const key = isSelected ? JSON.stringify([outlines.length && editor.scene.revisionOf(id), BUTTON_ACTIONS.map(keyFor), region.is_stuff, region.propagation, editor.isReadOnly, isSeveral, overlaps.map((other) => [other, nameOf(editor, other), editor.scene.place(other) < editor.scene.place(id)])]) : "";
     if (key === this.shown) return;
     this.shown = key;
     this.more.replaceChildren();
@@ -432,6 +443,7 @@ class Row {
     list.className = "overlaps";
     list.append(...outlines.map((_, index) => this.outline(outlines, index)), ...overlaps.map((other) => this.overlap(other)));
     this.fields = this.list.attributes.length ? new AttributeFields(editor, id, this.list.attributes) : null;
+    if (region.propagation === "proposed") this.more.append(this.proposalButtons());
     this.more.append(ways, this.depthButtons(), ...(this.fields ? [this.fields.place] : []), list);
   }
 
@@ -453,6 +465,18 @@ class Row {
       });
       made.setAttribute("aria-pressed", String(isChosen));
       group.append(made);
+    }
+    return group;
+  }
+
+  /** Build the buttons that accept or remove proposals for the region. */
+  proposalButtons() {
+    const group = document.createElement("div");
+    group.className = "ways proposal";
+    group.setAttribute("role", "group");
+    group.setAttribute("aria-label", "Proposal");
+    for (const [action, text, title] of PROPOSAL_BUTTONS) {
+      group.append(labelButton(text, title, keyFor(action), () => run(this.editor, action)));
     }
     return group;
   }

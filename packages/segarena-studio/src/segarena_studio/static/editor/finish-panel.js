@@ -18,7 +18,7 @@ const SAVED_STEP_MS = 50;
  * Short labels for problems whose messages are longer.
  * @type {Record<string, string>}
  */
-const PLAIN = { unnamed: "has no name yet" };
+const PLAIN = { unnamed: "has no name yet", proposed: "is only proposed; accept, correct or delete it" };
 
 /** The list of remaining problems. */
 export class Faults {
@@ -85,6 +85,11 @@ export class Finishing {
     this.dialog = /** @type {HTMLDialogElement} */ (document.getElementById("finishing"));
     this.place = /** @type {HTMLElement} */ (document.getElementById("finish-faults"));
     this.form = /** @type {HTMLFormElement} */ (document.getElementById("finish-form"));
+    /**
+     * Finishes further frames of the video, and reports each step; set for frames of videos.
+     * @type {((onStep: (text: string) => void) => Promise<void>) | null}
+     */
+    this.finishOthers = null;
     document.getElementById("finish")?.addEventListener("click", () => this.open());
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -122,7 +127,12 @@ export class Finishing {
     button.textContent = "Finish";
     if (!this.dialog.open) return;
     if (!answer) return this.say("The drawing is not saved yet; try again in a moment.");
-    if (answer.outcome === "done") return location.reload();
+    if (answer.outcome === "done") {
+      const wanted = /** @type {HTMLInputElement | null} */ (this.form.elements.namedItem("others"));
+      button.disabled = true;
+      if (wanted?.checked) await this.finishOthers?.((text) => this.say(text));
+      return location.reload();
+    }
     if (answer.body.faults) return this.show(answer.body.faults.map((/** @type {Fault} */ fault) => ({ ...fault, isError: true })));
     this.say(answer.message || "This did not work; try again.");
   }

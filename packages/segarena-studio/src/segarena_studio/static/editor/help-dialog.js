@@ -3,7 +3,7 @@
 import { ACTIONS } from "./actions.js";
 import { keyCap } from "../common/dom.js";
 
-const GROUPS = ["Tools", "Drawing", "Painting", "Asking", "Cursor", "Adjusting", "Region", "Depth", "Steps", "View"];
+const GROUPS = ["Tools", "Drawing", "Painting", "Asking", "Cursor", "Adjusting", "Region", "Video", "Depth", "Steps", "View"];
 
 /**
  * Further keys that do not belong to an action.

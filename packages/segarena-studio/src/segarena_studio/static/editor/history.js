@@ -11,6 +11,7 @@
 
 import { Steps, inverse } from "./scene-changes.js";
 import { hasAttributes } from "./scene.js";
+import { markEdited } from "./proposals.js";
 
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("./scene-changes.js").Change} Change */
@@ -82,6 +83,8 @@ export class History {
     this.#live?.cancel();
     this.#live = new Live(this.scene, region, this.#done.at(-1)?.changes ?? [], (steps) => {
       this.#live = null;
+      // A merge takes the outlines of another revision, and whether a person drew them.
+      if (kind !== "merge") markEdited(steps);
       if (steps.changes.length) this.#note({ kind, region: steps.about, changes: steps.changes });
     });
     return this.#live;
@@ -266,12 +269,13 @@ function sizeOf(edit) {
  */
 function stampOf(scene) {
   const { points, regions, open, nextId } = scene;
-  const named = regions.map(({ id, name, is_stuff, is_hidden, is_locked, attributes, starts }) => {
+  const named = regions.map(({ id, name, is_stuff, is_hidden, is_locked, attributes, starts, propagation }) => {
     /** @type {unknown[]} */
     const fields = [id, name, is_stuff, is_hidden, is_locked];
-    // Drawings without attributes and further outlines have the same fingerprint as before these existed.
+      // Drawings without attributes, further outlines and proposals have the same fingerprint as before these existed.
     if (hasAttributes(attributes)) fields.push(attributes);
     if (starts) fields.push(starts);
+    if (propagation) fields.push(propagation);
     return fields;
   });
   const text = new TextEncoder().encode(JSON.stringify(named));

@@ -49,6 +49,12 @@ export async function openPicture({ talk, drafts, tabs, person, task, earlyAnswe
     if (told && isSame(draft.content.scene, told.scene)) await drafts.remove(person, task, draft.tab).catch(() => {});
     else return { content: draft.content, told, isElsewhere, start: startOf(draft, told, draft.base === asked) };
   }
+  if (told.edited && told.history) {
+    // Proposals have arrived since the last edit: merge them as a step of the undo history.
+    const ancestor = patchScene(told.scene, told.edited);
+    const start = { base: told.revision, own: [], isUnsaved: false, news: noNews(), sent: [], theirs: told, ancestor, synced: null, adopted: "" };
+    return { content: { scene: ancestor, history: told.history }, told, isElsewhere, start };
+  }
   const start = { base: told.revision, own: [], isUnsaved: false, news: noNews(), sent: [], theirs: null, synced: syncedOf(told), adopted: "" };
   return { content: told, told, isElsewhere, start };
 }

@@ -3,6 +3,7 @@
 
 import { copyRegions } from "./region-commands.js";
 import { find } from "../common/dom.js";
+import { videoOf } from "./timeline.js";
 import { Scene } from "./scene.js";
 
 /** @typedef {import("./editor.js").Editor} Editor */
@@ -29,6 +30,11 @@ export class PicturePicker {
     this.list = find("ul", HTMLElement, dialog);
     this.said = find("#picker-said", HTMLElement, dialog);
     this.form = find("#picker-take", HTMLFormElement, dialog);
+    /**
+     * The video of this picture; null if it is no frame of a video.
+     * @type {string | null}
+     */
+    this.video = null;
     editor.onPictures = (purpose) => void this.open(purpose);
   }
 
@@ -81,16 +87,19 @@ export class PicturePicker {
     if (answer.outcome !== "done") return this.tell(`The drawing could not be loaded: ${answer.message}.`);
     const { scene, width, height } = answer.body;
     if (!isReadable(scene)) return this.tell("This drawing cannot be read.");
-    const regions = scene.regions.length;
-    if (editor.scene.regions.length + regions > MOST_REGIONS) return this.tell(`A picture can have at most ${MOST_REGIONS} regions.`);
+    if (editor.scene.regions.length + scene.regions.length > MOST_REGIONS) return this.tell(`A picture can have at most ${MOST_REGIONS} regions.`);
     /** @type {string[]} */
     let copies = [];
     const isDone = editor.edit("copy", null, (steps) => {
-      copies = copyRegions(steps, scene, [editor.size[0] / width, editor.size[1] / height]);
+      const scale = /** @type {[number, number]} */ ([editor.size[0] / width, editor.size[1] / height]);
+      // In another frame of the same video, a copy is the same object.
+      const isTrack = this.video !== null && videoOf(entry.name) === this.video;
+      copies = copyRegions(steps, scene, scale, { isTrack });
       return copies.length ? null : "nothing";
     });
     this.dialog.close();
     if (!isDone) return;
+    const regions = copies.length;
     editor.useTool("move");
     editor.selectAll(copies);
     editor.say(`${regions === 1 ? "1 region was" : `${regions} regions were`} copied from ${entry.name}.`);

@@ -5,7 +5,7 @@
 
 import { isSame, rounded } from "../common/geometry.js";
 import { LEAST_VERTICES, MOST_OUTLINES } from "./outline-rules.js";
-import { ringsOf } from "./scene.js";
+import { PLAIN, ringsOf } from "./scene.js";
 import { areSimple } from "./self-intersections.js";
 
 /** @typedef {import("../common/geometry.js").Polygon} Polygon */
@@ -122,19 +122,23 @@ export function duplicateRegions(steps, ids, by) {
  * @param {Steps} steps
  * @param {import("./scene.js").SceneDocument} document
  * @param {[number, number]} scale factors of x and y, if the other picture has another size
+ * @param {{isTrack?: boolean}} options isTrack: the copies keep their ids, as the same objects in another frame of a video
  * @returns {string[]} the ids of the new regions, front first
  */
-export function copyRegions(steps, document, scale) {
+export function copyRegions(steps, document, scale, { isTrack = false } = {}) {
   /** @type {Map<number, number>} */
   const copies = new Map();
-  return document.regions.map(({ ring, starts, name, is_stuff, attributes }, place) => {
-    const copied = ring.map((point) => {
+  const copied = isTrack ? document.regions.filter(({ id }) => !steps.scene.has(id)) : document.regions;
+  return copied.map(({ id, ring, starts, name, is_stuff, attributes }, place) => {
+    const points = ring.map((point) => {
       const [x, y] = document.points[point];
       const copy = copies.get(point) ?? steps.addPoint([x * scale[0], y * scale[1]]);
       copies.set(point, copy);
       return copy;
     });
-    return steps.addRegion(copied, { starts, name, is_stuff, attributes }, place);
+    if (!isTrack) return steps.addRegion(points, { starts, name, is_stuff, attributes }, place);
+    steps.restoreRegion({ ...PLAIN, id, ring: points, starts, name, is_stuff, attributes }, place);
+    return id;
   });
 }
 

@@ -20,7 +20,7 @@ import { copyOf, PLAIN, ringsOf } from "./scene.js";
  *   | ["add", number, Region]
  *   | ["remove", number, Region]
  *   | ["move", number, number]
- *   | ["set", string, keyof Fields | "attributes", string | boolean | Attributes, string | boolean | Attributes]} Change
+ *   | ["set", string, keyof Fields | "attributes" | "propagation", string | boolean | Attributes, string | boolean | Attributes]} Change
  */
 
 /**
@@ -131,7 +131,8 @@ export class Steps {
    * @param {number} place
    */
   addRegion(ring, fields, place) {
-    const id = `r${this.scene.nextId++}`;
+    const id = this.scene.nextRegion;
+    this.scene.nextId += 1;
     this.#do(["add", place, copyOf({ id, ring, ...PLAIN, ...fields })]);
     this.about = id;
     return id;
@@ -177,6 +178,15 @@ export class Steps {
   setAttributes(id, attributes) {
     const before = this.scene.region(id).attributes ?? {};
     if (!isSame(before, attributes)) this.#do(["set", id, "attributes", before, attributes]);
+  }
+
+  /**
+   * @param {string} id
+   * @param {import("./scene.js").Propagation | ""} value "" for an outline that a person drew
+   */
+  setPropagation(id, value) {
+    const before = this.scene.region(id).propagation ?? "";
+    if (before !== value) this.#do(["set", id, "propagation", before, value]);
   }
 
   /** Roll back all changes; they can be redone. */

@@ -52,6 +52,9 @@ function checkRegion(scene, region, depth) {
     const message = "expected outlines that do not meet each other, got two that do; adjust one of them here";
     found.push(fault("self-intersection", [region.id], meeting, message));
   }
+  if (region.propagation === "proposed") {
+    found.unshift(fault("proposed", [region.id], first, "expected proposals to be accepted, corrected or deleted, got one of which nobody has decided yet"));
+  }
   if (!region.name.trim()) {
     found.unshift(fault("unnamed", [region.id], first, "expected a name, found none; name the region"));
   }

@@ -41,7 +41,8 @@ export function mergeRevision(editor, ancestor, theirs, preference, onRename = (
   if (preference === "none" && conflictsOf(ancestor, scene.toDocument(), theirs).length) return "conflict";
   scene.nextId = Math.max(scene.nextId, theirs.next_id);
   for (const from of repeatedIds(ancestor, scene.toDocument(), theirs)) {
-    const to = `r${scene.nextId++}`;
+    const to = scene.nextRegion;
+    scene.nextId += 1;
     scene.renameRegion(from, to);
     history.renameRegion(from, to);
     if (editor.selected === from) editor.selected = to;
@@ -127,6 +128,7 @@ function takeRegion(steps, id, other, points, order) {
   steps.setOutlines(id, ringsOf({ ring, starts: region.starts }));
   for (const field of CONTENT) steps.set(id, field, region[field]);
   steps.setAttributes(id, region.attributes ?? {});
+  steps.setPropagation(id, region.propagation ?? "");
 }
 
 /**
@@ -203,6 +205,7 @@ class Side {
     if (id !== OPEN && (!own || !theirs)) return own === theirs;
     if (own && theirs && CONTENT.some((field) => own[field] !== theirs[field])) return false;
     if (!isSame(own?.attributes ?? {}, theirs?.attributes ?? {})) return false;
+    if ((own?.propagation ?? "") !== (theirs?.propagation ?? "")) return false;
     if (!isSame(own?.starts ?? [], theirs?.starts ?? [])) return false;
     const [ring, counterpart] = [this.ring(id), other.ring(id)];
     return ring.length === counterpart.length && ring.every((point, at) => isSamePlace(this.document.points[point], other.document.points[counterpart[at]]));

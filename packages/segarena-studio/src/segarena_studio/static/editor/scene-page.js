@@ -40,6 +40,7 @@ import { Picture } from "../../../reports/viewer/zoomable-picture.js";
 import { Saving } from "./saving.js";
 import { Scene } from "./scene.js";
 import { newId } from "../common/api.js";
+import { Timeline, videoActions, videoOf } from "./timeline.js";
 import { Timing } from "./region-timing.js";
 
 const TELL_VIEW_MS = 80;
@@ -65,6 +66,14 @@ async function open(root) {
   const display = new DisplayPanel(part("display-panel"), picture, task);
   const isPreview = await showPicture(root, picture);
   const scene = opened.content.scene ? Scene.read(opened.content.scene) : Scene.empty();
+  const frames = document.getElementById("timeline");
+  /** @type {Timeline | null} */
+  let timeline = null;
+  if (frames) {
+    // Frames of a video must not give the same id to different objects.
+    scene.idPrefix = `r${task}-`;
+    ACTIONS.push(...videoActions(() => timeline));
+  }
   const history = opened.content.history ? History.read(scene, opened.content.history) : new History(scene);
   const segmenters = opened.told?.is_open ? opened.told.segmenters ?? [] : [];
   if (segmenters.length) offerAssist(segmenters);
@@ -77,7 +86,7 @@ async function open(root) {
   list.labels = opened.told?.labels ?? [];
   list.attributes = opened.told?.attributes ?? [];
   const pictures = document.getElementById("pictures");
-  if (pictures instanceof HTMLDialogElement) new PicturePicker(pictures, editor, talk, task);
+  const picker = pictures instanceof HTMLDialogElement ? new PicturePicker(pictures, editor, talk, task) : null;
   new ListSearch(part("list-search"), editor, list);
   new NamePrompt(/** @type {HTMLFormElement} */ (part("naming")), editor);
   /** @type {Conflict | null} */
@@ -98,7 +107,7 @@ async function open(root) {
   save(editor, saving);
   watchPage(saving);
   const faults = new Faults(part("faults"), editor);
-  new Finishing(editor, saving, talk, task, faults);
+  const finishing = new Finishing(editor, saving, talk, task, faults);
   if (opened.told) showNotes(part("notes"), editor, talk, task, opened.told);
   offerCommenting(editor, talk, task);
   saving.mergeAtStart();
@@ -108,6 +117,13 @@ async function open(root) {
   editor.measureDepth();
   picture.moved();
   if (opened.isElsewhere) editor.say("Another tab of this browser has unsaved changes to this picture.");
+  if (frames) {
+    const video = new Timeline(frames, editor, saving, talk, task);
+    timeline = video;
+    finishing.finishOthers = (onStep) => video.finishOthers(onStep);
+    if (picker) picker.video = videoOf(part("picture-name").textContent ?? "");
+    void video.open();
+  }
   root.dataset.ready = "true";
   if (root.dataset.deep) void loadValues(display, task);
   else if (isPreview) void loadFullPicture(picture, task);
@@ -357,7 +373,7 @@ function showState(button, editor) {
  */
 function save(editor, saving) {
   const timing = new Timing((region, time_ms, active_ms) => saving.spent(region, time_ms, active_ms));
-  const now = () => editor.selected ?? `r${editor.scene.nextId}`;
+  const now = () => editor.selected ?? editor.scene.nextRegion;
   editor.history.onEdit = (told) => {
     timing.did(told.region ?? now());
     const done = { kind: told.way === "do" ? told.kind : told.way, region: told.region };

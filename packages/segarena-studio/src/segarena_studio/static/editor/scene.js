@@ -11,6 +11,8 @@
 // change for undo (history.js). Outlines and boxes are cached until they change. Points are
 // replaced, never mutated, so references to old points stay valid.
 //
+// In the frames of a video, regions with the same id are one track.
+//
 //   const scene = Scene.read(document);             // throws RangeError if the document is invalid
 //   scene.polygon("r7"); scene.box("r7"); scene.owners(4); scene.edgeOwners(4, 9); scene.place("r7");
 //   JSON.stringify(scene.toDocument());
@@ -24,7 +26,8 @@ import { boxOf } from "../common/geometry.js";
 /** @typedef {{name: string, is_stuff: boolean, is_hidden: boolean, is_locked: boolean}} Fields */
 /** @typedef {Record<string, string | boolean>} Attributes values of the project's attributes; none that is empty or false */
 /** @typedef {{ring: Ring, starts?: number[]}} Outlined starts: places in the ring at which further outlines begin; absent for one outline */
-/** @typedef {{id: string, attributes?: Attributes} & Outlined & Fields} Region */
+/** @typedef {"proposed" | "accepted"} Propagation whether a person has accepted an outline that was propagated from another frame */
+/** @typedef {{id: string, attributes?: Attributes, propagation?: Propagation | ""} & Outlined & Fields} Region propagation: absent or "" if a person drew it */
 /** @typedef {{version: 1, points: Point[], regions: Region[], next_id: number, open?: Ring}} SceneDocument */
 /** @typedef {{region: Region, edge: number}} EdgeOwner edge: index of its first point in the ring */
 /** @typedef {import("./scene-changes.js").Change} Change */
@@ -46,6 +49,8 @@ export class Scene {
   revision = 0;
   /** The number of the next region; never decreases, so that ids are unique. */
   nextId = 1;
+  /** The beginning of new ids; each frame of a video has its own, because an id names a track. */
+  idPrefix = "r";
 
   /** @type {Region} the open outline shares points like any other region */
   #drawn = { id: "", ring: [], ...PLAIN };
@@ -99,6 +104,11 @@ export class Scene {
     const region = this.#byId.get(id);
     if (!region) throw new RangeError(`expected the id of a region, got ${id}`);
     return region;
+  }
+
+  /** The id of the next region. */
+  get nextRegion() {
+    return `${this.idPrefix}${this.nextId}`;
   }
 
   /** @param {string} id */
@@ -432,11 +442,12 @@ function splitAt(list, starts = []) {
  * @param {Region} region
  * @returns {Region} a copy with its keys in canonical order
  */
-export function copyOf({ id, ring, starts, name, is_stuff, is_hidden, is_locked, attributes }) {
+export function copyOf({ id, ring, starts, name, is_stuff, is_hidden, is_locked, attributes, propagation }) {
   /** @type {Region} */
   const copy = { id, ring: [...ring], name, is_stuff, is_hidden, is_locked };
   if (starts?.length) copy.starts = [...starts];
   if (hasAttributes(attributes)) copy.attributes = { ...attributes };
+  if (propagation) copy.propagation = propagation;
   return copy;
 }
 

@@ -19,7 +19,7 @@ async function send(form, file) {
   const body = new FormData();
   const key = /** @type {HTMLInputElement} */ (form.elements.namedItem("key"));
   body.append("key", key.value);
-  body.append("pictures", file, file.name);
+  body.append("pictures", file, nameOf(file));
   try {
     const answer = await fetch(form.action, {method: "POST", body, headers: {accept: "application/json"}});
     const told = await answer.json();
@@ -28,6 +28,14 @@ async function send(form, file) {
   } catch {
     return {new: 0, known: 0, same: [], notes: [], refused: [`${file.name}: the server did not answer; send the file again`]};
   }
+}
+
+/**
+ * Return the name of a file with the folders that were chosen, which videos consist of.
+ * @param {File} file
+ */
+function nameOf(file) {
+  return file.webkitRelativePath || file.name;
 }
 
 /**
@@ -76,10 +84,17 @@ async function sendAll(form, files) {
 }
 
 for (const form of /** @type {NodeListOf<HTMLFormElement>} */ (document.querySelectorAll("form[data-upload]"))) {
-  const input = /** @type {HTMLInputElement} */ (form.querySelector("input[type=file]"));
+  const inputs = /** @type {HTMLInputElement[]} */ ([...form.querySelectorAll("input[type=file]")]);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    sendAll(form, [...(input.files ?? [])]);
+    const files = inputs.flatMap((input) => [...(input.files ?? [])]);
+    // Other files in a folder, such as hidden ones, are no mistake of the person.
+    void sendAll(form, files.filter((file) => !file.webkitRelativePath || KINDS.test(file.name)));
+  });
+  // One of the inputs suffices.
+  form.addEventListener("change", () => {
+    const isChosen = inputs.some((input) => input.files?.length);
+    for (const input of inputs) input.required = !isChosen && input === inputs[0];
   });
 }
 

@@ -264,7 +264,7 @@ def fill_outlines(
 def trace_outlines(mask: Mask, shape: tuple[int, int]) -> RegionPolygons:
     """Return the outlines of a mask at working size, in pixels of a picture of (H, W) pixels.
 
-    RegionPolygons that meet themselves are left out; if two outlines meet each other, only the largest one
+    Outlines that meet themselves are left out; if two outlines meet each other, only the largest one
     is returned. Pieces and holes of fewer than 20 pixels of the mask are left out as well.
     """
     height, width = mask.shape

@@ -1,4 +1,4 @@
-"""Job that propagates tracks of a video; its result are proposals in the frames' drafts."""
+"""Job that propagates tracks of a video; the results are proposals in the frames' drafts."""
 
 from __future__ import annotations
 

@@ -121,6 +121,7 @@ def review_page(
             _CHECK_WAIT_S,
         )
     values["regions"] = _regions(document, found, analysis) if document else []
+    values["region_of"] = {region.id: region for region in values["regions"]}
     values["looked"] = analysis.result if analysis else None
     values["is_checking"] = document is not None and analysis is None
     return studio_page(

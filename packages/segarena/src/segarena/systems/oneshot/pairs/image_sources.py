@@ -180,7 +180,7 @@ def list_label_maps(folder: Path, classes: Iterable[int]) -> Iterable[ClassImage
 
 
 def list_class_masks(folder: Path, classes: Iterable[int]) -> list[ClassImage]:
-    """Return class and image of all mask files named CLASS_IMAGE.png; `classes` is ignored."""
+    """Return the class and the image of each mask file CLASS_IMAGE.png; `classes` is ignored."""
     del classes
     items: list[ClassImage] = []
     for stem in files_by_stem(folder, (".png",)):

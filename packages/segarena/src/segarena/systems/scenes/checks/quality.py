@@ -233,7 +233,7 @@ def _extent_defects(
     raster: RegionRaster,
     limits: QualityLimits,
 ) -> Iterator[Defect]:
-    """Yield defects for small regions, and for stated areas that differ from the pixels."""
+    """Yield defects if a region is too small, or if its stated area or occlusion differs from the pixels."""
     area_px = raster.area_px
     if 0 < area_px < limits.least_area_px:
         centre = region_centre(raster)

@@ -93,7 +93,7 @@ class FileSource:
         return tuple(sorted(self.list_items()))
 
     def items(self) -> Sequence[ClassImage]:
-        """Return class and image of every mask, sorted."""
+        """Return the class and the image of every mask, sorted."""
         return self._items
 
     def files(self, label: str, image: str) -> tuple[Path, ...]:

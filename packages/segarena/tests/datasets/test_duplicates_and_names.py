@@ -44,7 +44,7 @@ def test_equal_pixels_are_named_whatever_the_file(tmp_path):
     for name in "abcd":
         mask(tmp_path / "masks" / f"{name}.png", 3)
     (said,) = remarks(Folder(path=str(tmp_path)))
-    assert said.startswith("2 samples have the same pixels as an earlier one")
+    assert said.startswith("samples with the same pixels as an earlier one (2)")
     assert "b = a, c = a" in said
 
 
@@ -54,7 +54,7 @@ def test_a_mask_that_occurs_twice_in_an_image_is_named(tmp_path):
     for name, rows in (("a__cat", 3), ("a__dog", 3), ("a__sky", 2), ("b__cat", 3)):
         mask(tmp_path / "masks" / f"{name}.png", rows)
     (said,) = remarks(Folder(path=str(tmp_path)))
-    assert said.startswith("1 targets have the same mask as another target of their sample")
+    assert said.startswith("targets with the same mask as another target of their sample (1)")
     assert "dog = cat in a" in said
 
 

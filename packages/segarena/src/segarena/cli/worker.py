@@ -100,7 +100,10 @@ def check_adapter(
     show_sheet(_sheet(worker, results))
     failed = sum(not result.has_passed for result in results)
     if failed:
-        typer.secho(f"{failed} of {len(results)} checks failed", fg="red")
+        # Imported here to keep `--help` fast.
+        from segarena.reports.wording import count_text
+
+        typer.secho(f"{failed} of {count_text(len(results), 'check')} failed", fg="red")
         raise typer.Exit(FAILURES)
     typer.echo("all checks passed")
 

@@ -250,7 +250,7 @@ def test_a_place_that_is_left_says_so(challenge):
         "abandoned by the participant; answered rounds: 1",
     ]
     untouched = evaluator.leave(job(), "closed")
-    assert [row.failure for row in untouched.records] == ["closed after 0 answered rounds"]
+    assert [row.failure for row in untouched.records] == ["closed; answered rounds: 0"]
     assert isinstance(untouched, Rows)
 
 

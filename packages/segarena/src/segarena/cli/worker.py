@@ -44,7 +44,7 @@ def new_adapter(
 
     The template runs unchanged, with a colour rule instead of a model:
 
-        segarena worker check-adapter "python ritm.py"
+        segarena worker check-adapter "python ../ritm_interactive_segmentation/ritm.py"
 
     Then load your model in `__init__`, and call it in `encode` and `predict`. The command never
     overwrites an existing adapter; it always replaces segarena_worker.py.

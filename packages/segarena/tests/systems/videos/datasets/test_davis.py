@@ -235,7 +235,10 @@ def with_ids(*ids):
             remove(PNG.format("00001")),
             r"expected a mask for every frame, found none for 00001\.jpg",
         ),
-        (remove(JPEG.format("00003")), r"expected exactly one mask per frame, also found 00003\.png"),
+        (
+            remove(JPEG.format("00003")),
+            r"expected exactly one mask per frame, also found 00003\.png",
+        ),
         (
             shrink(JPEG.format("00001")),
             r"00001\.jpg: expected the size of 00000\.jpg, 60 x 48 pixels, got 30 x 24",

@@ -351,7 +351,7 @@ class TestFaults:
     def test_a_volume_that_does_not_say_how_it_lies_is_told(self, root):
         for kind, voxels in (("images", CT), ("labels", LABELS)):
             save(root / kind / "a.nii.gz", voxels, None)
-        assert any("axes are a guess" in message for message in messages(folder(root)))
+        assert any("in their header are a guess" in message for message in messages(folder(root)))
 
     def test_no_target_at_all_is_an_error_of_the_check(self, root):
         found = folder(root, min_voxels=1000)

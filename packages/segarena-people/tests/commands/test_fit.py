@@ -15,7 +15,7 @@ def test_boxes_of_people_become_habits_of_a_user(segarena, tmp_path):
     given = collection(tmp_path / "given", kind="box", objects=12)
     done = segarena("people", "fit", "boxes", "--with", given, "--out", tmp_path / "boxes.toml")
     assert done.exit_code == 0, done.stderr
-    assert "24 boxes in 1 size classes" in done.stdout
+    assert "24 boxes in 1 size class" in done.stdout
     build("user", f"box-drawer(fitted={str(tmp_path / 'boxes.toml')!r})")
     first = (tmp_path / "boxes.toml").read_bytes()
     segarena("people", "fit", "boxes", "--with", given, "--out", tmp_path / "boxes.toml")

@@ -153,7 +153,7 @@ def test_nothing_is_beyond_without_tests_or_with_other_draws():
         (lambda: ceiling_by_halves(np.zeros((10, 2)), range(10), splits=0), "one split"),
         (
             lambda: ceiling_by_halves(np.zeros((10, 2)), range(10), n=6),
-            "no more than the smaller sample has",
+            "the size of the smaller sample",
         ),
     ],
 )

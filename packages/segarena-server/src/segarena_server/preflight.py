@@ -101,7 +101,7 @@ def faults_of(data: Path, settings: Settings) -> list[str]:
 
 
 def remarks_of(data: Path, settings: Settings) -> Iterator[str]:
-    """Yield the remarks, one line each."""
+    """Yield remarks on folder, settings, port and disk that are not faults, one line each."""
     folder = DataFolder(data)
     if not folder.exists:
         yield f"{folder.path} does not exist yet; the first start creates it"

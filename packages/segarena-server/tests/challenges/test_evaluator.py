@@ -247,10 +247,10 @@ def test_a_place_that_is_left_says_so(challenge):
     rows = evaluator.leave(job(BEGIN, turn((0, HALF))), "abandoned by the participant")
     assert [row.failure for row in rows.records] == [
         None,
-        "abandoned by the participant after 1 answered rounds",
+        "abandoned by the participant; answered rounds: 1",
     ]
     untouched = evaluator.leave(job(), "closed")
-    assert [row.failure for row in untouched.records] == ["closed after 0 answered rounds"]
+    assert [row.failure for row in untouched.records] == ["closed; answered rounds: 0"]
     assert isinstance(untouched, Rows)
 
 

@@ -1,4 +1,4 @@
-"""A run at a challenge has the same records as the same run without a server, apart from seconds."""
+"""A run in a challenge has the same records as the same run without a server, apart from seconds."""
 
 from dataclasses import replace
 

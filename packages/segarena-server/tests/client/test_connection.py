@@ -83,7 +83,7 @@ REFUSALS = {
     ),
     "a later version": (
         (200, {}, {"Segarena-Api": "2"}),
-        "uses version 2 of the interface, this client 1; update segarena",
+        "uses version 2 of the interface, but this client uses version 1; update segarena",
     ),
     "a version in other digits": ((200, {}, {"Segarena-Api": "\u00b2"}), "uses version"),
     "another place": (

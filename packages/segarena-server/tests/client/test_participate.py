@@ -446,7 +446,7 @@ def test_the_command_skips_a_trial_only_at_a_challenge(tmp_path):
     command = ["run", "clicks", "-s", "watershed", "--skip-trial", "--out", str(tmp_path / "run")]
     result = CliRunner().invoke(app, command)
     assert result.exit_code == 2
-    assert "only a run at a challenge" in result.output
+    assert "only a run in a challenge" in result.output
     assert not (tmp_path / "run").exists()
 
 

@@ -215,7 +215,7 @@ def suggest_names(
 
 
 def choices(hint: Any) -> tuple[Any, ...]:
-    """Return the values of all `Literal`s in an annotation, including items of sequences."""
+    """Return the values of all `Literal`s in an annotation, including those nested in other types."""
     hint = _plain_hint(hint)
     if get_origin(hint) is Literal:
         return get_args(hint)

@@ -21,7 +21,7 @@ _INSTALLED = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "
 
 
 def own_frames(error: BaseException) -> list[traceback.FrameSummary]:
-    """Return the frames of an exception in a plug-in's code.
+    """Return those frames of an exception that lie in a plug-in's code.
 
     These are the frames outside of segarena, the standard library and installed packages. If there
     are none, the plug-in is part of segarena, for which the result is empty, or of an installed

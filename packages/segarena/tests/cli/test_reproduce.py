@@ -100,7 +100,7 @@ def test_it_says_what_is_missing_runs_the_rest_and_compares(segarena, lab, tmp_p
     assert "missing WEIGHTS/lost.pth" in answer.stdout
     assert "nobody knows" in answer.stdout
     assert "not measured: Seconds: it was their machine." in answer.stdout
-    assert "1 runs are possible, 0 of them are finished" in answer.stdout
+    assert "1 run possible, 0 finished" in answer.stdout
     assert "Disc on Squares: 2 encoder passes" in answer.stdout
     rows = compared(tmp_path / "out")
     assert {(row["model"], row["measure"]) for row in rows} == {
@@ -129,7 +129,7 @@ def test_a_second_time_nothing_is_run_again(segarena, lab, tmp_path):
     (config,) = tmp_path.glob("out/*/run.json")
     before = json.loads(config.read_text("utf-8"))["created"]
     answer = segarena("reproduce", lab(), "--data", "data", "-m", "Disc", "-o", "out")
-    assert "1 runs are possible, 1 of them are finished" in answer.stdout
+    assert "1 run possible, 1 finished" in answer.stdout
     assert json.loads(config.read_text("utf-8"))["created"] == before
 
 

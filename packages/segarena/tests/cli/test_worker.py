@@ -66,4 +66,4 @@ def test_what_is_wrong_is_said_in_a_row_and_in_the_exit_code(segarena):
     checked = segarena("worker", "check-adapter", "python nowhere.py", "--python", sys.executable)
     assert checked.exit_code == 1
     assert "WRONG  starts and sends its greeting" in checked.stdout
-    assert "1 of 1 checks failed" in checked.stdout
+    assert "1 of 1 check failed" in checked.stdout

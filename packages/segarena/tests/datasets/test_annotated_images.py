@@ -276,7 +276,7 @@ def test_an_image_that_is_not_there_is_one_bad_sample(root):
     assert_scene(found.load(SAMPLE))
     with pytest.raises(SampleInvalid, match=r"passwd.jpg': expected this image below .*found none"):
         found.load("../../etc/passwd.jpg")
-    assert "1 images have no record in the annotations and are not used: unused.png" in said(found)
+    assert "images without a record in the annotations are not used (1): unused.png" in said(found)
 
 
 def test_no_image_at_all_is_told_with_an_example(tmp_path, kind):

@@ -131,7 +131,7 @@ def test_an_image_without_target_is_named_by_the_check(tmp_path):
     found = Bsds500(path=str(compact(tmp_path, [regions()])))
     assert found.load("3063").targets == ()
     messages = [finding.message for finding in found.check()]
-    assert "1 samples have no target and are ignored: 3063" in messages
+    assert "samples without a target are ignored (1): 3063" in messages
     assert "BSDS500-test: the published split has 200 images, found 1" in messages
 
 

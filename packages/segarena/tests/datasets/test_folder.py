@@ -161,7 +161,7 @@ def test_files_without_partner_can_be_skipped(root):
     assert found.sample_ids == ("a",)
     odd, counts = found.check()
     assert not odd.is_error
-    assert "2 images or masks have no counterpart and are skipped" in odd.message
+    assert "images or masks without a counterpart are skipped (2)" in odd.message
     assert "lonely.png" in odd.message
     assert "orphan.png" in odd.message
     assert (

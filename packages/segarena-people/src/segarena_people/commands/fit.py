@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from segarena.files.atomic_write import write_atomic
+from segarena.reports.wording import count_text
 from segarena.terminal.exit_codes import one_line_errors
 from segarena.users.habits.habit_files import format_habits
 from segarena_people.collection import Collection
@@ -67,7 +68,9 @@ def fit_boxes_command(
         found = read_boxes(_open_collection(given, dataset))
         habits = fit_boxes(found, f"{len(found.people)} boxes of {given.name}")
         _write(habits, out)
-    typer.echo(f"{len(found.people)} boxes in {len(habits.sizes)} size classes: {out}")
+    boxes = count_text(len(found.people), "box", "boxes")
+    sizes = count_text(len(habits.sizes), "size class", "size classes")
+    typer.echo(f"{boxes} in {sizes}: {out}")
 
 
 @fit_app.command("scribbler")
@@ -100,7 +103,7 @@ def fit_scribbler_command(
             drawings += read_drawings(_open_collection(path, dataset), background=background)
         fitted = fit_scribbler(drawings)
         write_atomic(out, fitted.packed())
-    typer.echo(f"{len(drawings)} drawings of {', '.join(fitted.people)}: {out}")
+    typer.echo(f"{count_text(len(drawings), 'drawing')} of {', '.join(fitted.people)}: {out}")
 
 
 @fit_app.command("time")
@@ -122,9 +125,7 @@ def fit_time_command(
         found = calibrate_times(rows, habits)
         _write(habits, out)
     distance, p_value = found.uniform()
-    told = (
-        f"{len(rows)} prompts, median {found.median_s:.2f} s, predicted {found.predicted_s:.2f} s"
-    )
+    told = f"{count_text(len(rows), 'prompt')}, median {found.median_s:.2f} s, predicted {found.predicted_s:.2f} s"
     typer.echo(
         f"{told}; the predicted probabilities of the measured times differ from uniform by "
         f"{distance:.3f} (KS, p = {p_value:.3f}): {out}"
@@ -148,7 +149,9 @@ def fit_clicks_command(
         habits = fit_clicks(found, f"{len(found)} clicks of {given.name}")
         _write(habits, out)
     told = f"power {habits.centredness:g} of depth, {habits.anywhere:.0%} anywhere"
-    typer.echo(f"{len(found)} clicks: {told}, between people {habits.between_people:g}: {out}")
+    typer.echo(
+        f"{count_text(len(found), 'click')}: {told}, between people {habits.between_people:g}: {out}"
+    )
 
 
 def _open_collection(path: Path, dataset: str | None) -> Collection:

@@ -27,7 +27,7 @@ def named_plugin(user: Plugin) -> tuple[str, PluginSpec]:
 
 
 def check_users(specs: Mapping[str, PluginSpec], given: Sequence[str]) -> None:
-    """Raise an error for human users and for users that give none of the prompt kinds; suggest suitable users."""
+    """Raise an error for human users and for users that give none of the `given` prompt kinds; suggest others."""
     given_kinds = dict.fromkeys(given)
     for name, spec in specs.items():
         user = build("user", spec)

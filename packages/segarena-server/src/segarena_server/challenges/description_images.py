@@ -112,7 +112,10 @@ def _clean_name(name: str, kind: str) -> str:
 
 
 def _format_of(content: bytes) -> tuple[str, str]:
-    """Return Pillow's name of the format and the media type; check them before decoding anything."""
+    """Return Pillow's name for the format, and the media type.
+
+    A file that is too large or of another format is rejected before anything is decoded.
+    """
     if len(content) > MOST_IMAGE_BYTES:
         raise InvalidInput(
             f"expected at most {MOST_IMAGE_BYTES // 2**20} MB, got {len(content) / 2**20:.1f} MB; reduce the size "

@@ -176,7 +176,7 @@ def _masks(
     keys: Mapping[int, tuple[Any, ...]],
     chosen: Collection[int],
 ) -> Iterator[tuple[int, _Mask]]:
-    """Yield chosen masks with their hashes, sample by sample, because a large run does not fit into memory."""
+    """Yield (hash of its key, mask) for each chosen mask, sample by sample: a large run does not fit into memory."""
     hashes = {keys[number]: number for number in chosen}
     places = {sample: place for place, sample in enumerate(run.samples)}
     columns = [*_KEY, "rle", "shape"]

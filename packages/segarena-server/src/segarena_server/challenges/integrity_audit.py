@@ -96,9 +96,9 @@ class AuditedRun:
         if self.knows_others_prompts:
             flags.append("shows knowledge of prompts that it did not receive")
         if self.failed > 0:
-            flags.append(f"{self.failed} dialogues failed and are missing from all means")
+            flags.append(f"failed dialogues are missing from all means ({self.failed})")
         if self.left > 0:
-            flags.append(f"{self.left} samples were not started")
+            flags.append(f"samples not started: {self.left}")
         return flags
 
 

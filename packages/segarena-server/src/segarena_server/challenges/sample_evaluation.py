@@ -278,7 +278,7 @@ class SampleEvaluation:
         for dialogue in self._dialogues:
             session = dialogue.session
             if not session.is_over:
-                session.fail(f"{why} after {session.answered} answered rounds")
+                session.fail(f"{why}; answered rounds: {session.answered}")
         return self.rows()
 
     def rows(self) -> Rows:

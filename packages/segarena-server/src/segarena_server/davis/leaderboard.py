@@ -56,7 +56,10 @@ def leaderboard(
     davis_phase: DavisPhase,
     finished: Sequence[FinishedRun],
 ) -> Mapping[str, Sequence[Entry]]:
-    """Return the entries by area and by the score at the threshold, best first; the first call is slow."""
+    """Return each team's best entry, ranked by area under the curve and by score at the threshold.
+
+    The first call is slow.
+    """
     # The first call reads every run folder; `published_summary` caches the result of each.
     entries = [_entry(site, davis_phase, run) for run in finished]
     areas = [entry["auc"] for entry in entries]

@@ -199,7 +199,7 @@ def give_report(
     slug: str,
     phase: str,
 ) -> Response:
-    """Return a row for each interaction and object once the run is over, if the phase shows scores."""
+    """Return a row for each interaction and object, or {} while the participant may not see scores."""
     site = site_of(request)
     with site.database.reading() as session:
         davis_phase = find_davis_phase(session, slug, phase)

@@ -121,7 +121,7 @@ def migrate(database: Database, revision: str) -> None:
             if broken:
                 table = broken[0][0]
                 raise StoreError(
-                    f"{database.file}: {len(broken)} rows, e.g. of {table}, refer to missing rows; "
+                    f"{database.file}: rows that refer to missing rows: {len(broken)}, for example in {table}; "
                     "restore the database from a backup"
                 )
 

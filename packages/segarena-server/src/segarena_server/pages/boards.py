@@ -16,6 +16,7 @@ from segarena.reports.boards.board_tables import board_csv, board_tex
 from segarena.reports.boards.json_export import board_json
 from segarena.reports.boards.pages import board_page, run_page, sample_page
 from segarena.reports.page_parts import Card, Gallery
+from segarena.reports.wording import count_text
 from segarena_server import http_errors
 from segarena_server.auth.permissions import ANYONE, require_role, site_of, visitor_of
 from segarena_server.challenges.challenge_repository import description_of, find_phase
@@ -275,4 +276,8 @@ def _pictures(
         )
         for number, one in enumerate(found.cards, 1)
     ]
-    return Gallery(lead="", cards=cards, count_note=f"{len(cards)} targets, {len(runs)} runs")
+    return Gallery(
+        lead="",
+        cards=cards,
+        count_note=f"{count_text(len(cards), 'target')}, {count_text(len(runs), 'run')}",
+    )

@@ -136,7 +136,10 @@ def _next_runs(
     phases: Sequence[Phase],
     admission: Admission | None,
 ) -> dict[str, str]:
-    """Return why the visitor's next run would be unranked, by phase; "" if it would be ranked."""
+    """Return why the visitor's next run would be unranked, by phase; "" if it would be ranked.
+
+    Phases in which the visitor cannot start a run are left out.
+    """
     site = site_of(request)
     visitor = visitor_of(request)
     reasons: dict[str, str] = {}

@@ -189,7 +189,7 @@ class SampleViewBuilder:
         )
 
     def _rendered(self, wait_s: float) -> tuple[RenderedSample | None, str]:
-        """Return the rendered dialogues if available, and the reason if they never will be."""
+        """Return the rendered dialogues if available, and the reason if rendering failed."""
         if not self._done or not self.numbers:
             return None, ""
         visibility = self._visibility

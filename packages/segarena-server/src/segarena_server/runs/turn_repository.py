@@ -225,7 +225,7 @@ def count_waiting_before(session: Session, turn: Turn) -> int:
 
 
 def _check_order(turns: Mapping[int, Turn], number: int) -> None:
-    """Raise `Refusal` unless a turn is the next one and the previous one was evaluated."""
+    """Raise `Refusal` unless a turn is the next one or repeats the last, and the one before it was evaluated."""
     known = turns.get(number)
     previous = turns.get(number - 1)
     next_number = len(turns) if known is None else len(turns) - 1

@@ -58,7 +58,7 @@ class DataFolder:
         return self._secret.is_file()
 
     def make(self) -> None:
-        """Create the folder and its secret if they do not exist, readable for the owner only.
+        """Create the folder and its secret if they do not exist, readable only by the owner.
 
         Raises:
             StoreError: the folder cannot be written, or contains other files.

@@ -63,7 +63,7 @@ OTHER = {
     "seed": ({"seed": 6}, "seed: expected 5, got 6"),
     "rounds": ({"rounds": 2}, "rounds: expected 3, got 2"),
     "masks": ({"keep_rounds": ()}, "expected masks of all rounds"),
-    "samples": ({"limit": 1}, "1 of 2 samples are missing, such as p1"),
+    "samples": ({"limit": 1}, "missing samples: 1 of 2, such as p1"),
     "users": ({"users": ["uniform"]}, "users: expected"),
 }
 

@@ -160,7 +160,7 @@ def list_pictures(
     most: int,
     begin: int = 0,
 ) -> tuple[list[PictureTasks], int]:
-    """Return a page of pictures with their tasks in the order of the project, and the total count.
+    """Return a page of pictures in the project's order, each with its tasks, and the total number of pictures.
 
     Args:
         session: read session.

@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 from segarena.errors import InvalidInput
 from segarena.files.atomic_write import atomic_path, write_atomic
 from segarena.files.spreadsheets import escape_formula
+from segarena.reports.wording import count_text
 from segarena.systems.scenes.files.formats import FORMATS, format_losses, write_scenes
 from segarena.systems.scenes.model.scene import Scene, SceneSet
 from segarena_server.db.datetimes import utc_datetime
@@ -222,7 +223,8 @@ def _readme(
     regions = sum(len(scene.regions) for scene in scenes)
     file_name = f"scenes{ENDINGS.get(wanted.file_format, '/')}"
     lines = [
-        f"{contents.title}: {len(scenes)} annotations of {images} images, {regions} regions; {wanted.which} tasks, "
+        f"{contents.title}: {count_text(len(scenes), 'annotation')} of {count_text(images, 'image')}, "
+        f"{count_text(regions, 'region')}; {wanted.which} tasks, "
         f"{utc_datetime(contents.now):%Y-%m-%d %H:%M} UTC.",
         "",
         f"{file_name}: {FORMATS[wanted.file_format].title}.",

@@ -60,7 +60,7 @@ PromptMessages: TypeAlias = Annotated[
 
 
 def to_prompt(message: PromptMessage, shape: Shape) -> Prompt:
-    """Convert a prompt for segmenters: clip boxes and scribbles; clicks must lie inside the frame.
+    """Convert a message to a prompt: boxes and scribbles are clipped to the frame, clicks must lie inside it.
 
     Args:
         message: the prompt as it arrived.

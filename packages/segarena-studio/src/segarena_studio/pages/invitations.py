@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 from starlette.responses import RedirectResponse, Response
 
 from segarena.errors import InvalidInput
+from segarena.reports.wording import count_text
 from segarena_server import http_errors
 from segarena_server.auth.permissions import ANYONE, require_role, site_of, visitor_of
 from segarena_server.db.orm_models import Person
@@ -65,7 +66,7 @@ def invite_list(
         if not (result.added or result.known or result.keys):
             entry, reason = result.refused[0]
             raise InvalidInput(reason if entry in reason else f"{entry}: {reason}")
-        invited = f"{len(result.added)} added, {len(result.keys)} links"
+        invited = f"{len(result.added)} added, {count_text(len(result.keys), 'link')}"
         log_action(session, request, "project members", project, invited)
     return settings_page(
         request, project_id, invited=result, letters=_letters(site, project, result)

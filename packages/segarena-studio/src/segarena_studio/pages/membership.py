@@ -82,7 +82,8 @@ def deal_out(
         log_action(session, request, "tasks dealt", project)
     result = "All tasks are assigned."
     if left:
-        result = f"{left} tasks remain, because the chosen members already have these pictures. Choose more members."
+        remaining = "1 task remains" if left == 1 else f"{left} tasks remain"
+        result = f"{remaining}, because the chosen members already have these pictures. Choose more members."
     return settings_page(request, project_id, dealt=result)
 
 

@@ -49,7 +49,10 @@ def show_scene(request: Request, task_id: int) -> Response:
 @router.get("/studio/tasks/{task_id:int}/view")
 @require_role("participant")
 def show_read_only(request: Request, task_id: int) -> Response:
-    """Show a drawing read-only in the editor, to comment on positions; redirect its annotator to the editor."""
+    """Show a drawing read-only in the editor, to comment on positions.
+
+    While the task is open, its annotator is redirected to the editor instead.
+    """
     with site_of(request).database.reading() as session:
         found = find_task(session, task_id, visitor_of(request).person_id)
         if found.is_own and found.is_open:

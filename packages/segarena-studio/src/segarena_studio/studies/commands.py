@@ -131,7 +131,7 @@ def export_archive(
     data: Data = DATA,
     db: Db = None,
 ) -> None:
-    """Write the collected data: the table of prompts, the clicks table, the corrected masks.
+    """Write the collected data: prompts, click tables, masks to correct, completion codes.
 
     segarena people study export photos --out photos.zip
     """

@@ -35,7 +35,7 @@ def correction_items(
     name: str,
     clicks: Mapping[int, Sequence[Pixel]] | None = None,
 ) -> list[StudyTarget]:
-    """Return the corrections of a segmenter's masks of one picture's objects.
+    """Return the second-round targets for one picture: the parts that the segmenter's masks miss or wrongly cover.
 
     Args:
         items: targets on one picture, whole objects.

@@ -151,7 +151,7 @@ class CorrectStudy(JobKind):
         job: Job,
         result: list[ItemRow],
     ) -> None:
-        """Add the targets to correct."""
+        """Add the targets of the second round to the study."""
         actor = json.loads(job.told)["by"]
         write_corrections(session, site.now(), _request(session, job), result, actor)
         job.said = str(len(result))

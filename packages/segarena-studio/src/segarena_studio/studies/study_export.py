@@ -1,4 +1,4 @@
-"""Export of a study as an archive: people's prompts, the clicks table, the corrected masks."""
+"""Export of a study as an archive: prompts, click tables, masks to correct, completion codes."""
 
 from __future__ import annotations
 

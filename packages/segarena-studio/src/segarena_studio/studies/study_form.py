@@ -23,7 +23,10 @@ class FormResult(NamedTuple):
 
 
 def read_form(form: Mapping[str, str]) -> FormResult:
-    """Return the study of a form; empty and missing fields get their defaults."""
+    """Return the study that a form describes, or errors by field.
+
+    Other empty fields get their defaults, but required fields and choices do not.
+    """
     values: dict[str, Any] = {}
     faults: dict[str, str] = {}
     for field in msgspec.structs.fields(Study):

@@ -90,7 +90,7 @@ class DialogueTable:
         first: int,
         count: int,
     ) -> list[dict[str, Any]]:
-        """Return a page of a query's rows in order; each has its key and, as "place", its position."""
+        """Return a page of a query's rows, in order; each also has its position, as "place"."""
         first = max(0, first)
         numbers = self._order(query)[first : first + count].tolist()
         position_of = {number: position for position, number in enumerate(numbers, first)}

@@ -129,7 +129,7 @@ def _contour(
     before: int,
     last: int,
 ) -> Words:
-    """Return the contour in a frame that starts after `before` words and ends at pixel `last` of a row."""
+    """Return the contour in a frame that in each row extends from word `before` to pixel `last`."""
     east = shift_pixels(mask.ravel(), -1).reshape(mask.shape)
     word, bit = divmod(last, WORD_PX)
     if word < mask.shape[1]:

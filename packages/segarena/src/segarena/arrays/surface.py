@@ -145,7 +145,7 @@ def _lengths(spacing: tuple[float, ...]) -> NDArray[np.float64]:
 
 
 def _areas(spacing: tuple[float, ...]) -> NDArray[np.float64]:
-    """Return the areas of marching cubes by pattern code."""
+    """Return the surface areas of marching cubes by pattern code, (256,)."""
     # Scaling the axes scales a triangle's normal along each axis by the product of the other two.
     scale = np.prod(spacing) / np.array(spacing)
     areas = np.zeros(256)

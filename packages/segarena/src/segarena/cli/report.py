@@ -16,6 +16,7 @@ from segarena.records.trust import restrict_plugins
 from segarena.reports import terminal_of, write_report
 from segarena.reports.pages import Page
 from segarena.reports.report_server import ReportServer
+from segarena.reports.wording import count_text
 from segarena.terminal.exit_codes import one_line_errors
 from segarena.users.habits.prompt_time import PromptTimeModel
 
@@ -152,7 +153,7 @@ def report(
             typer.secho(line, fg="yellow", err=True)
         typer.echo(f"page:   {files.html}\ntables: {table_list}")
         if files.figures:
-            typer.echo(f"charts: {len(files.figures)} files in {figures}")
+            typer.echo(f"charts: {count_text(len(files.figures), 'file')} in {figures}")
         if opens:
             _serve(files.page, trust=trust)
 

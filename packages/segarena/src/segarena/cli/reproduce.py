@@ -16,6 +16,7 @@ from segarena.engine.forecast import forecast
 from segarena.errors import InvalidInput, SegarenaError
 from segarena.published import find_table
 from segarena.published.table_types import Measurement, MeasurementRequest, PublishedTable
+from segarena.reports.wording import count_text
 from segarena.reproduction.comparison_tables import (
     dry_run_sheet,
     figure_comparison_sheet,
@@ -237,9 +238,7 @@ class _Request:
     def _show_costs(self, jobs: Sequence[ReproductionJob]) -> None:
         """Print a cost forecast of the unfinished runs."""
         pending = [job for job in jobs if not is_finished(job, self.out)]
-        typer.echo(
-            f"{len(jobs)} runs are possible, {len(jobs) - len(pending)} of them are finished"
-        )
+        typer.echo(f"{count_text(len(jobs), 'run')} possible, {len(jobs) - len(pending)} finished")
         hours = 0.0
         for job in pending:
             name = f"{job.model} on {job.dataset}"

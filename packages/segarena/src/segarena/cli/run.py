@@ -145,7 +145,7 @@ def run(
     if challenge is None:
         if skip_trial:
             raise typer.BadParameter(
-                "only a run at a challenge begins with a trial; omit this option",
+                "only a run in a challenge begins with a trial; omit this option",
                 param_hint="--skip-trial",
             )
         failures = run_locally(people, browser, {**options, "pdb": pdb})
@@ -163,7 +163,7 @@ def _check_for_challenge(
     pdb: bool,
     people: Path | None,
 ) -> None:
-    """Raise `BadParameter` for an option that a run at a challenge does not use."""
+    """Raise `BadParameter` for an option that a run in a challenge does not use."""
     for option, flag in (("name", "--name"), ("note", "--note"), ("tags", "--tag")):
         if options.get(option):
             raise typer.BadParameter(
@@ -200,7 +200,7 @@ def run_locally(
 
 
 def participate(challenge: str, options: dict[str, Any]) -> int:
-    """Run at a challenge server; return the number of failures."""
+    """Take part in a challenge; return the number of failures."""
     # Imported here, because the client needs an extra that local runs do not.
     from segarena.client.run_display import participate_and_show
 

@@ -44,7 +44,7 @@ def new_adapter(
 
     The template runs unchanged, with a colour rule instead of a model:
 
-        segarena worker check-adapter "python ritm.py"
+        segarena worker check-adapter "python ../ritm_interactive_segmentation/ritm.py"
 
     Then load your model in `__init__`, and call it in `encode` and `predict`. The command never
     overwrites an existing adapter; it always replaces segarena_worker.py.
@@ -100,7 +100,10 @@ def check_adapter(
     show_sheet(_sheet(worker, results))
     failed = sum(not result.has_passed for result in results)
     if failed:
-        typer.secho(f"{failed} of {len(results)} checks failed", fg="red")
+        # Imported here to keep `--help` fast.
+        from segarena.reports.wording import count_text
+
+        typer.secho(f"{failed} of {count_text(len(results), 'check')} failed", fg="red")
         raise typer.Exit(FAILURES)
     typer.echo("all checks passed")
 

@@ -16,6 +16,7 @@ from segarena.client.server import AdmissionInfo, Server, SubmissionInfo
 from segarena.client.submission import detect_kind, send_submission
 from segarena.client.tokens import clean_token, forget_token, store_token, token_for
 from segarena.errors import InvalidInput
+from segarena.reports.wording import count_text
 from segarena.terminal.exit_codes import FAILURES, one_line_errors
 
 # Submissions wait in a queue, so this can take much longer than an evaluation.
@@ -155,7 +156,9 @@ def fetch(
             f"this run will not be ranked, because it is {run.unranked}", fg="yellow", err=True
         )
     masks = sum(len(sample.dialogues) for sample in run.places)
-    typer.echo(f"{out}: {len(run.places)} samples; write {masks} masks to {out / 'masks'}")
+    typer.echo(
+        f"{out}: {count_text(len(run.places), 'sample')}; write {count_text(masks, 'mask')} to {out / 'masks'}"
+    )
     typer.echo(f"next: segarena submit {run.address} {out / 'masks'}")
 
 

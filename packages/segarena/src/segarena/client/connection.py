@@ -197,7 +197,7 @@ class Connection:
         return bytes(body)
 
     def _check(self, answer: ServerResponse, path: str) -> None:
-        """Raise an error for an error status, a redirect, or another version of the interface."""
+        """Raise an error for an error status, a redirect, or another or no version of the interface."""
         version = answer.headers.get("segarena-api", "")
         if answer.status in _TRANSIENT_STATUS:
             error = _error_body(answer)
@@ -218,7 +218,7 @@ class Connection:
                 remedy = "ask the organiser to update it"
             raise RemoteError(
                 f"{self.server}: the server uses version {version[:20]} of the interface, "
-                f"this client {API_VERSION}; {remedy}"
+                f"but this client uses version {API_VERSION}; {remedy}"
             )
         if answer.status >= 400:
             error = _error_body(answer)

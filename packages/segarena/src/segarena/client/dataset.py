@@ -31,7 +31,7 @@ from segarena.work.deadline import pause_deadline
 
 @dataclass
 class ChallengeDataset:
-    """The dataset of a run at a challenge; the run starts at the server when its samples are first read.
+    """The dataset of a run in a challenge; the run starts on the server when the first sample is read.
 
     The late start lets the engine check everything else first: if a segmenter cannot be built, no
     run is counted.
@@ -84,7 +84,7 @@ class ChallengeDataset:
 
     @cached_property
     def participation(self) -> Participation:
-        """The run at the server, started if necessary."""
+        """The run on the server, started if necessary."""
         return begin_participation(
             self.server,
             self.address,

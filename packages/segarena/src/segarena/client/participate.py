@@ -59,7 +59,7 @@ class JoinedChallenge:
 
     Attributes:
         benchmark: the rules as far as participants know them.
-        samples: the dataset of the challenge. The run starts at the server when the samples are first read.
+        samples: the dataset of the challenge. The run starts on the server when the first sample is read.
         folder: folder of the run.
     """
 
@@ -86,7 +86,7 @@ def evaluate(
     skip_trial: bool = False,
     **options: Any,
 ) -> RunFolder:
-    """Evaluate `segmenter` at a challenge and return the run without hidden scores; a second call resumes it.
+    """Evaluate `segmenter` in a challenge and return the run without hidden scores; a second call resumes it.
 
     Args:
         challenge: `https://host/challenges/NAME`, with `/PHASE` if several are open.
@@ -160,7 +160,7 @@ def sessions(
     """Yield the sessions of a run in a challenge, one at a time, like `segarena.sessions`; see `evaluate`.
 
     With `trial`, the first session of a new run in a test phase is about a synthetic sample. The
-    run starts at the server only after a valid answer to it.
+    run starts on the server only after a valid answer to it.
     """
     _check_rules({**(rules or {}), **options})
     options = _own_options(options)
@@ -202,7 +202,7 @@ def join(
     cache_gb: float = 20.0,
     **_options: Any,
 ) -> JoinedChallenge:
-    """Read the challenge and choose phase and folder, without starting a run at the server.
+    """Read the challenge and choose phase and folder, without starting a run on the server.
 
     Raises:
         InvalidInput: `challenge` is not the URL of a challenge, or not exactly one phase is open.
@@ -358,7 +358,7 @@ def read_scores(
     participation = read_participation(Path(folder))
     if participation is None:
         raise InvalidInput(
-            f"{folder}: expected a run at a challenge, got none; see segarena run --challenge"
+            f"{folder}: expected a run in a challenge, got none; see segarena run --challenge"
         )
     token = token_for(participation.server, token)
     with closing(Connection(participation.server, token)) as connection:

@@ -24,7 +24,7 @@ _RunId = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-
 
 
 class Participation(msgspec.Struct, frozen=True, kw_only=True):
-    """A run at a challenge.
+    """A run in a challenge.
 
     Attributes:
         server, challenge, phase: address of the phase.
@@ -120,7 +120,7 @@ def begin_participation(
 
 
 def delete_participation(folder: Path) -> None:
-    """Delete the participation of a folder on this machine, not at the server."""
+    """Delete the participation of a folder on this machine, not on the server."""
     delete_turns(folder)
     (folder / PARTICIPATION_FILE).unlink(missing_ok=True)
 

@@ -12,6 +12,7 @@ from rich.markup import escape
 
 from segarena.client.participate import evaluate, read_scores
 from segarena.errors import RemoteError, StoreError
+from segarena.reports.wording import count_text
 from segarena.terminal.progress import ProgressBar
 
 
@@ -48,9 +49,12 @@ def participate_and_show(
     place = folder.path
     if place.is_relative_to(here):
         place = place.relative_to(here)
-    summary = f"{counts.samples} samples, {counts.rounds} rounds, {counts.failures} failures"
+    summary = (
+        f"{count_text(counts.samples, 'sample')}, {count_text(counts.rounds, 'round')}, "
+        f"{count_text(counts.failures, 'failure')}"
+    )
     if counts.unloaded:
-        summary += f", {counts.unloaded} samples not loaded"
+        summary += f", {count_text(counts.unloaded, 'sample')} not loaded"
     console.print(f"run: {place}   {summary}", soft_wrap=True, highlight=False)
     if folder.config.metrics:
         console.print(

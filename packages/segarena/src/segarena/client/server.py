@@ -48,7 +48,7 @@ class SampleInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ChallengeRunInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """A run at the server, as the server describes it to the participant."""
+    """A run on the server, as the server describes it to the participant."""
 
     id: str
     places: list[SampleInfo] = []
@@ -155,7 +155,7 @@ class Server:
         return self._decode(self.connection.ask("GET", path), NextRunInfo)
 
     def admission(self, slug: str) -> AdmissionInfo:
-        """Return the conditions that the participant must meet before a run at a challenge."""
+        """Return the conditions that the participant must meet before a run in a challenge."""
         path = f"/challenges/{slug}/admission"
         return self._decode(self.connection.ask("GET", path), AdmissionInfo)
 

@@ -139,7 +139,7 @@ def send_submission(
                     )
         info = server.send(address, same_id, content, {**about, "run": run})
         if info.state in ("refused", "dead"):
-            # Rejected before: the problem may have been fixed since, here or at the server.
+            # Rejected before: the problem may have been fixed since, here or on the server.
             info = server.send(address, str(uuid.uuid4()), content, {**about, "run": run})
         on_change(info)
         until = time.monotonic() + wait_s

@@ -273,7 +273,7 @@ class AnnotatedImages(ListedDataset[ImageSample]):
             names = [path.relative_to(self._root).as_posix() for path in self._unlisted]
             listed = abbreviate_names(names)
             message = (
-                f"{len(names)} images have no record in the annotations and are not used: {listed}"
+                f"images without a record in the annotations are not used ({len(names)}): {listed}"
             )
             yield Finding(is_error=False, message=message)
         used = [path for path in self._images.values() if path is not None]

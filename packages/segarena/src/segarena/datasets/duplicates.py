@@ -75,19 +75,19 @@ class DuplicateSearch:
         for what, names in by_content.items():
             if names:
                 yield Copies(
-                    f"{len(names)} samples have the same {what} as an earlier one, so their objects "
+                    f"samples with the same {what} as an earlier one ({len(names)}); their objects "
                     f"are counted more than once",
                     names,
                 )
         if self._sharing:
             yield Copies(
-                f"{len(self._sharing)} pairs of videos have frames in common, so their objects "
+                f"pairs of videos with frames in common ({len(self._sharing)}); their objects "
                 f"are counted more than once",
                 self._sharing,
             )
         if self._targets:
             yield Copies(
-                f"{len(self._targets)} targets have the same mask as another target of their sample, so they are "
+                f"targets with the same mask as another target of their sample ({len(self._targets)}); they are "
                 "counted more than once",
                 self._targets,
             )

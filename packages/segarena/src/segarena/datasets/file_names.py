@@ -47,14 +47,14 @@ def confusable_names(names: Iterable[str]) -> Iterable[Finding]:
     alike = [f"{found[0]} ({len(found)} times)" for found in by_form.values() if len(found) > 1]
     if alike:
         message = (
-            f"{len(alike)} names occur with composed and with decomposed letters (NFC and NFD), which look the same: "
+            f"names with composed and with decomposed letters (NFC and NFD), which look the same ({len(alike)}): "
             f"{abbreviate_names(alike)}; rename or remove one of each"
         )
         yield Finding(is_error=False, message=message)
     cases = [" and ".join(found.values()) for found in by_case.values() if len(found) > 1]
     if cases:
         message = (
-            f"{len(cases)} groups of names differ only in upper and lower case, which Windows and macOS do not "
-            f"distinguish: {abbreviate_names(cases)}; rename all but one"
+            f"names that differ only in upper and lower case, which Windows and macOS do not distinguish "
+            f"(groups: {len(cases)}): {abbreviate_names(cases)}; rename all but one"
         )
         yield Finding(is_error=False, message=message)

@@ -224,7 +224,7 @@ class Folder(ListedDataset[ImageSample]):
             yield from confusable_names(names)
         if self._is_skipping and self._unpaired:
             names = abbreviate_names([str(path) for path in self._unpaired], 20)
-            message = f"{len(self._unpaired)} images or masks have no counterpart and are skipped: {names}"
+            message = f"images or masks without a counterpart are skipped ({len(self._unpaired)}): {names}"
             yield Finding(is_error=False, message=message)
 
     def _verdict(self, tally: CheckTally) -> Iterable[Finding]:

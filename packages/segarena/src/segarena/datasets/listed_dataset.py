@@ -185,7 +185,7 @@ class ListedDataset(ABC, Generic[AnySample]):
         if tally.without_targets:
             names = abbreviate_names(tally.without_targets)
             message = (
-                f"{len(tally.without_targets)} samples have no target and are ignored: {names}"
+                f"samples without a target are ignored ({len(tally.without_targets)}): {names}"
             )
             findings.append(Finding(is_error=False, message=message))
         findings.append(Finding(is_error=False, message=f"{self.name}: {tally}"))

@@ -172,7 +172,7 @@ def _in_order(
     new: Iterable[_RowOfRound],
     order: Sequence[DialogueName],
 ) -> list[_RowOfRound]:
-    """Return the kept rows of `users` and all new rows of dialogues, dialogue by dialogue."""
+    """Return the kept rows of `users` and all new rows, dialogue by dialogue, in the given order of dialogues."""
     by_dialogue: defaultdict[DialogueName, list[_RowOfRound]] = defaultdict(list)
     for row in kept:
         if row.user in users:

@@ -109,7 +109,7 @@ def _add_class(
     digest: _Hash,
     seen: set[int],
 ) -> None:
-    """Hash the methods and attributes of a class that a script or a plug-in defines."""
+    """Hash the methods and attributes of a class and of its bases outside the standard library."""
     for base in kind.__mro__:
         if base is object or _is_from_standard_library(base):
             continue

@@ -117,7 +117,7 @@ class _PluginDebugger(pdb.Pdb):
 
 
 def _remedy(error: Exception) -> str:
-    """Return a hint for errors of NumPy and OpenCV about read-only arrays."""
+    """Return a hint for an error of NumPy or OpenCV about a read-only array; "" for other errors."""
     text = str(error).lower()
     if "read-only" in text or "readonly" in text:
         return "; others read this array too: copy it first, as in image = sample.image.copy()"

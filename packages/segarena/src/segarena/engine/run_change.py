@@ -302,7 +302,7 @@ def _holds_data(
     before: Identity | None,
     data: Fingerprints,
 ) -> bool:
-    """Return whether `data` contains all files of the run so far, unchanged."""
+    """Return whether `data` contains all files of the run so far, unchanged; True if it recorded none."""
     if before is None or not before.data:
         return True
     recorded = Counter(read_fingerprints(folder))

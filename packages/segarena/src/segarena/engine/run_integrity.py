@@ -42,12 +42,14 @@ def check_run(path: str | Path) -> list[Finding]:
         found.append(_error(f"{file} is damaged: {why}; {RETRY_HINT}"))
     if unsealed:
         found.append(
-            _note(f"{unsealed} files of an earlier version have no checksum and were not verified")
+            _note(f"files of an earlier version have no checksum and were not verified: {unsealed}")
         )
     found.extend(_configuration_findings(folder))
     if pending:
         first = folder.samples[pending[0]]
-        unfinished = f"{len(pending)} of {len(folder.samples)} samples are not done, {first} first"
+        unfinished = (
+            f"samples not done: {len(pending)} of {len(folder.samples)}, the first is {first}"
+        )
         found.append(Finding(is_error=bool(folder.config.finished), message=unfinished))
     # Damaged tables cannot be read, so contents are checked only if all tables are undamaged.
     if not damaged:
@@ -57,7 +59,7 @@ def check_run(path: str | Path) -> list[Finding]:
             found.extend(check(folder))
     if not any(one.is_error for one in found):
         done = len(folder.samples) - len(pending)
-        found.append(_note(f"{folder.path}: {done} samples, all files and values agree"))
+        found.append(_note(f"{folder.path}: all files and values agree; samples: {done}"))
     return found
 
 

@@ -38,7 +38,7 @@ def sessions(
 
     Args:
         benchmark: see `segarena.evaluate`.
-        challenge: see `segarena.evaluate`; yields the sessions of a run at a server.
+        challenge: see `segarena.evaluate`; yields the sessions of a run in a challenge.
         name: name of your model in tables.
         out: folder of the run.
         overwrite: replace a run that `out` contains.
@@ -74,7 +74,7 @@ def sessions(
                 # more.
                 if not session.is_over:
                     session.fail(
-                        f"abandoned by the participant after {session.answered} answered rounds"
+                        f"abandoned by the participant; answered rounds: {session.answered}"
                     )
                 rows.extend(session.rows())
             # Written after the last session of the sample: a script that stops earlier runs the

@@ -382,7 +382,7 @@ def _percentile(
     areas: NDArray[np.float64],
     percentile: float,
 ) -> float:
-    """Return the smallest distance that at least `percentile` % of the area does not exceed."""
+    """Return the smallest distance within which at least `percentile` % of the area lies."""
     # Order equal distances by area, so that the sums do not depend on the order of the elements.
     order = np.lexsort((areas, distances))
     shares = np.cumsum(areas[order]) / areas.sum()

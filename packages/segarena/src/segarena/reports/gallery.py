@@ -60,7 +60,7 @@ def make_gallery(
         own: the page of the runs.
         drawn: draws the dialogues.
         keys: the dialogues to show, in order.
-        every: all dialogues of the page; the gallery states how many of them it shows.
+        every: all dialogues of the page; the gallery states how many of their targets it shows.
         budget_bytes: size beyond which no further card is added.
     """
     datasets: list[Dataset | None] = []
@@ -74,7 +74,9 @@ def make_gallery(
     size = 0
     for key in keys:
         if size >= budget_bytes:
-            notes.append(f"Only {len(shown)} dialogues are shown, to limit the size of this file.")
+            notes.append(
+                f"The size of this file is limited, so it shows only {count_text(len(shown), 'dialogue')}."
+            )
             break
         anchor = f"dialogue-{len(shown) + 1}"
         card, problem = make_card(own, datasets, drawn, key, anchor)

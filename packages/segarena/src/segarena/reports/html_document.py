@@ -138,7 +138,7 @@ def read_script(package: str, name: str) -> str:
 
 @cache
 def _viewer_script() -> str:
-    """Return the modules of the viewer as one script without imports, exports and comments.
+    """Return the modules of the viewer as one script, without imports, exports or comments.
 
     Top-level names are unique across all modules, so the modules can share one scope.
     """

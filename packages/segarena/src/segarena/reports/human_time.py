@@ -105,7 +105,7 @@ class PredictedSeconds:
         return np.stack(expected, axis=1)
 
     def solved(self, threshold: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return mean and standard deviation of the log-seconds until `threshold`, for dialogues that reach it."""
+        """Return the mean and standard deviation of the log-seconds until `threshold`, for dialogues that reach it."""
         reached = self.values >= threshold
         rows = np.flatnonzero(reached.any(axis=1))
         # `argmax` of a boolean array is the index of its first True.

@@ -1,4 +1,4 @@
-"""Summary and differences of runs for notebooks, with the verdict as caption."""
+"""Tables for notebooks: a run's summary and the differences between runs, with the verdict as the caption."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ class ImagePictures:
         self.word = word
 
     def how_many(self, runs: int) -> tuple[int, int]:
-        """Return 12 hardest targets, and as many others as fit into a total of 72 dialogues over all runs."""
+        """Return the numbers of targets to show: the 12 hardest, and others up to 72 dialogues over all runs."""
         return MAX_HARDEST_CARDS, max(0, MAX_GALLERY_DIALOGUES // runs - MAX_HARDEST_CARDS)
 
     def lead(self) -> str:

@@ -174,7 +174,7 @@ class _Links:
             self._of_targets.setdefault((sample, target), anchor)
 
     def of(self, key: TargetKey, user: str) -> Link:
-        """Return a link to the first shown dialogue about a target, preferably one of the same user."""
+        """Return a link to the first shown dialogue about a target, preferably one of the given user."""
         of_target = self._of_targets.get(key, "")
         return Link.to(key[1], self._of_users.get((*key, user), of_target))
 

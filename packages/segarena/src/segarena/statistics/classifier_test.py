@@ -172,13 +172,18 @@ class _Samples:
         n: int | None,
         rng: np.random.Generator,
     ) -> _Samples:
-        """Subsample `n` values of each sample without replacement, or as many as the smaller sample has."""
+        """Subsample `n` values of each sample without replacement; None takes as many as the smaller sample has."""
         first_size, second_size = sizes
-        count = min(sizes) if n is None else n
-        if not FOLDS <= count <= min(sizes):
+        most = min(sizes)
+        if most < FOLDS:
             raise InvalidInput(
-                f"n: expected at least {FOLDS} values of each sample and no more than the smaller sample has "
-                f"({first_size} and {second_size}), got {count}"
+                f"samples: expected at least {FOLDS} values each, got {first_size} and {second_size}"
+            )
+        count = most if n is None else n
+        if not FOLDS <= count <= most:
+            raise InvalidInput(
+                f"n: expected {FOLDS} to {most}, the size of the smaller sample "
+                f"(sizes: {first_size} and {second_size}), got {count}"
             )
         first = np.sort(rng.permutation(first_size)[:count])
         second = np.sort(rng.permutation(second_size)[:count])

@@ -103,7 +103,9 @@ def _greatest_difference(
 def _quadrant_shares(
     corners: NDArray[np.float64], sets: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return the shares of `sets` (B or 1, n, 2) around each of `corners` (B or 1, p, 2), as (4, B, p).
+    """Return the share of each set's points in each quadrant around each corner, as (4, B, p).
+
+    `sets` has the shape (B or 1, n, 2), `corners` (B or 1, p, 2).
 
     The four quadrants: both coordinates are <= those of the corner, only the first is, only the
     second is, or neither is.

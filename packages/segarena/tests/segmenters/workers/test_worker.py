@@ -183,7 +183,7 @@ REFUSALS = {
     ),
     "another version": (
         {"command": f"{sys.executable} -c 'print(\"segarena-worker 2\")'"},
-        "speaks version 2 of the protocol, this segarena version 1",
+        "speaks version 2 of the protocol, but this segarena speaks version 1",
     ),
     "no worker": ({"command": "echo hello"}, "ended with exit code 0; it printed nothing"),
     "garbage": ({"command": "head -c 2000000 /dev/zero"}, "broke the protocol: no greeting"),

@@ -35,6 +35,7 @@ from segarena.engine.time_limit import TimeLimit
 from segarena.errors import InvalidInput, SegarenaError
 from segarena.records.prompts import prompts_text
 from segarena.records.trust import restrict_plugins
+from segarena.reports.wording import count_text
 from segarena.samples import Labels, Mask, Shape
 
 _KEY = ["target", "user", "repeat"]
@@ -99,7 +100,7 @@ def _differences(
         yield "the segmenter had access to the ground truth"
     missing = [name for name in samples if name not in folder.samples]
     if missing:
-        yield f"{len(missing)} of {len(samples)} samples are missing, such as {missing[0]}"
+        yield f"missing samples: {len(missing)} of {len(samples)}, such as {missing[0]}"
     elif any(folder.samples.index(name) in {*folder.pending()} for name in samples):
         yield "the run is not finished"
     elif not {*range(1, rules.rounds)} <= {*has.keep_rounds}:
@@ -193,7 +194,9 @@ class _RecordedDialogue:
                 return [f"{where}, round {number}: {fault}"]
         further = [number for number in self._rounds if number > len(session.dialogue.rounds)]
         if further:
-            return [f"{where}: has {len(further)} rounds after the end of the dialogue"]
+            return [
+                f"{where}: has {count_text(len(further), 'round')} after the end of the dialogue"
+            ]
         return []
 
     def _answer(self, dialogue: Dialogue, number: int) -> str:

@@ -1,4 +1,4 @@
-// Rasterize regions to spans of columns in rows: pixels whose centre lies inside an odd number of
+// Rasterize regions into horizontal spans, row by row: pixels whose centre lies inside an odd number of
 // outlines (the even-odd rule). Regions with common sides neither share pixels nor leave gaps. The cost depends on the
 // length of the outlines, not on the size of the picture.
 

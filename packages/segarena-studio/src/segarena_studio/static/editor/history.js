@@ -120,7 +120,7 @@ export class History {
   }
 
   /**
-   * Return the history that `toJSON` has written; an empty one if it belongs to a different scene.
+   * Return the history that `toJSON` wrote; empty if it belongs to a different scene or version.
    * @param {Scene} scene
    * @param {any} json
    */

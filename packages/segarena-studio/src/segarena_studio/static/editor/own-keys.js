@@ -64,7 +64,8 @@ export class OwnKeys {
   }
 
   /**
-   * Return why an action cannot get a key: "fixed"; otherwise the actions that have it now.
+   * Return why an action cannot get a key: "fixed" if the key is reserved, otherwise the actions that conflict; [] if it
+   * is free.
    * @param {Action} action
    * @param {string} key
    * @returns {"fixed" | Action[]}

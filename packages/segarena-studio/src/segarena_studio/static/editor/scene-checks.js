@@ -89,7 +89,7 @@ function checkOutline(id, polygon) {
   }
   const crossing = firstCrossing(distinct);
   if (crossing) {
-    const message = "expected an outline that does not meet itself, got one that does; draw it again here";
+    const message = "expected an outline that does not cross or touch itself, got one that does; redraw it here";
     found.push(fault("self-intersection", [id], crossing.at, message));
   }
   const spikes = distinct.filter((_, index) => isSpike(distinct, index));

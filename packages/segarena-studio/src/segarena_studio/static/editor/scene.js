@@ -232,7 +232,7 @@ export class Scene {
   }
 
   /**
-   * Give a region another id; the history does not record this, so it must be renamed there too.
+   * Give a region another id. The history does not record this, so rename the region there too.
    * @param {string} from
    * @param {string} to an unused id
    */

@@ -9,7 +9,7 @@ const PARTS = "[data-live][id]";
 let requests = 0;
 
 /**
- * Replace the live parts of this page by those of the page at an address, such as this page's own.
+ * Replace the live parts of this page with those of the page at an address, by default this page's own address.
  * @param {string} address
  * @returns {Promise<boolean>} false if the server cannot be reached or sent another page
  */

@@ -354,9 +354,16 @@ def _refuse_other_rules(entries: Sequence[Entry]) -> None:
         other_name = short_name(other.segmenter.name)
         difference = rule_difference(first.rules, other.rules, first_name, other_name)
         if difference:
+            more_rounds = ""
+            if not rule_difference(
+                first.rules, {**other.rules, "rounds": first.rules.get("rounds")}, "", ""
+            ):
+                more_rounds = (
+                    ", or repeat the command of the run with fewer rounds and raise its --rounds"
+                )
             raise RunConflict(
                 f"these runs followed different rules and cannot share a board: {difference}; name only runs with the "
-                "same rules, or repeat the command of the run with fewer rounds and raise its --rounds"
+                f"same rules{more_rounds}"
             )
 
 

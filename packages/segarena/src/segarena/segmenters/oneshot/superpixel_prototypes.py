@@ -93,7 +93,9 @@ class SuperpixelPrototypes(SupportSegmenter):
             )
 
     def encode(self, sample: Sample) -> DescribedSuperpixels:
-        """Return the superpixels of an image with features, at 50 000 pixels or at its own size if smaller.
+        """Return an image's superpixels and their features.
+
+        Images of more than about 50 000 pixels are shrunk to that size first.
 
         Raises:
             SegmenterError: the sample is not an image.

@@ -1,4 +1,4 @@
-"""Conversion of the authors' files of SAM 2 and SAM 2.1 for videos: the same files, including the memory part."""
+"""Conversion of the authors' SAM 2 and SAM 2.1 weights for videos: like `sam2`, but including the memory part."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class EncodingHandle:
         self._earlier_passes: list[float] = []
 
     def ensure_current(self) -> int:
-        """Encode the sample again if the worker was replaced; return the generation of the handle.
+        """Encode the sample if it has no encoding yet or the worker was replaced; return the generation of the handle.
 
         Raises:
             WorkerLost, WorkerError: see `WorkerClient.request`.

@@ -104,9 +104,9 @@ class WorkerStream(Stream, ABC):
             if version == PROTOCOL:
                 return
             raise PluginInvalid(
-                f"worker: it speaks version {version} of the protocol, this segarena version "
-                f"{PROTOCOL}; copy segarena_worker.py next to the model again: "
-                "segarena worker new writes it"
+                f"worker: it speaks version {version} of the protocol, but this segarena speaks version {PROTOCOL}; "
+                "run `segarena worker new`, which writes the current segarena_worker.py, and copy that file next to "
+                "the model"
             )
         raise ProtocolError(f"no greeting; received {received[:60]!r}")
 

@@ -86,7 +86,7 @@ class PictureStack:
         return min(with_errors or frames, key=order)
 
     def slices_to_begin(self, count: int) -> list[int]:
-        """Return up to `count` slices spread evenly over the target, without its outermost slices."""
+        """Return up to `count` slices spread evenly over the target, each in the middle of an equal part of it."""
         planes = range(len(self.target))
         with_target = [plane for plane in planes if self._counted_labels(plane).any()]
         total = len(with_target)

@@ -1,4 +1,4 @@
-"""Distance of drawings from a drawing on a neighbouring slice, which people tend to repeat."""
+"""Distance between candidate drawings and the drawing on a neighbouring slice; people tend to repeat the latter."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def distances_to_strokes(
     former: ComplexPoints,
     surface: DrawingSurface,
 ) -> FloatArray:
-    """Return the symmetric mean distance of drawings from an earlier one, (n,), divided by the goal's size.
+    """Return the symmetric mean distance between each drawing and an earlier one, (n,), divided by the goal's size.
 
-    This is the mean distance from the points of each drawing to the nearest point of the other.
+    This is the mean distance from the points of each of the two to the nearest point of the other.
 
     Args:
         drawings: lines of each drawing, with at least one point.

@@ -229,7 +229,7 @@ def test_judge_leaves_out_what_cannot_be_judged_and_says_so(segarena, clicks, tm
         "masks",
     )
     assert answer.exit_code == 0, answer.output
-    assert "skipped 3 instances, for example square-0" in answer.stderr
+    assert "skipped instances (3), for example square-0" in answer.stderr
     assert "some above 0" in answer.stderr
 
 

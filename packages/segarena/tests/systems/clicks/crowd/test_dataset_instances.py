@@ -67,7 +67,7 @@ def test_rows_on_other_images_are_counted_and_left_out():
     assert (matched.instances, matched.elsewhere, matched.without) == (2, 1, ("three",))
     assert (
         str(matched)
-        == "2 instances belong to images of the dataset, 1 do not; 1 images of the dataset have no clicks"
+        == "instances on images of the dataset: 2, on others: 1; images of the dataset without clicks: 1"
     )
 
 

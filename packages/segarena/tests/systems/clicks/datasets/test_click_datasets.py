@@ -138,7 +138,7 @@ def test_an_image_without_mask_says_where_it_was_expected(tmp_path):
     ):
         found.load("b")
     messages = [(finding.is_error, finding.message) for finding in found.check()]
-    assert (False, "1 masks have no image and are not used: other.bmp") in messages
+    assert (False, "masks without an image are not used (1): other.bmp") in messages
     assert (
         False,
         "GrabCut: expected 50 images and 50 targets as published, found 2 and 1",

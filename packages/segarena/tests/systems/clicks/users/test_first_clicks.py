@@ -116,7 +116,7 @@ def test_an_image_of_other_proportions_is_refused(table):
     user = build("user", f"real-first(clicks={table({})!r})")
     with pytest.raises(
         InvalidInput,
-        match=r"expected an image of \(20, 30\), as in the clicks table, got \(20, 20\)",
+        match=r"expected the aspect ratio of \(20, 30\), the image size in the clicks table, got \(20, 20\)",
     ):
         user.next(turn_of(image(width=20)))
     off_by_rounding = image(height=7, width=10)

@@ -171,9 +171,12 @@ def test_a_walk_takes_every_step_to_a_neighbour_on_the_line_itself():
     [
         (
             [{}, {"row": float("nan")}],
-            "expected numbers as row and column, 1 rows lack it, first row 2",
+            "expected numbers as row and column; rows without: 1, the first is row 2",
         ),
-        ([{"column": None}], "expected numbers as row and column, 1 rows lack it, first row 1"),
+        (
+            [{"column": None}],
+            "expected numbers as row and column; rows without: 1, the first is row 1",
+        ),
         ([{"is_positive": "maybe"}], "expected true or false as is_positive"),
         ([{"sample": ""}], "expected the name of a sample"),
         ([{}, {"is_positive": False}], "stroke 1 of sample a: expected one sign"),

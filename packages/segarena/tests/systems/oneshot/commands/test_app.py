@@ -54,7 +54,7 @@ def test_audit_compares_with_class_lists_and_training_classes(general, tmp_path)
     done = toss(
         "audit", general, "--class-list", tmp_path / "names", "--train-classes", tmp_path / "names"
     )
-    assert "1 names of the class list are not in any pair: abacus" in done.stdout
+    assert "names of the class list that are not in any pair (1): abacus" in done.stdout
     assert "2 rows request 1 of 1 classes that the model was trained on: psp" in done.stdout
 
 

@@ -359,7 +359,9 @@ def test_cross_class_pairs_are_kept_and_counted_or_dropped(mine, tmp_path):
     ]
     write_pairs(pairs_table(rows), tmp_path / "p.jsonl")
     kept = OneShotFolder(path=str(mine), pairs=str(tmp_path / "p.jsonl"))
-    assert "1 of 2 pairs show a class other" in next(iter(kept.check())).message
+    assert (
+        "pairs that show a class other than the requested one" in next(iter(kept.check())).message
+    )
     assert (
         OneShotFolder(
             path=str(mine), pairs=str(tmp_path / "p.jsonl"), cross_class="drop"
@@ -378,8 +380,8 @@ def test_self_pairs_and_duplicates_are_counted_in_the_check(mine, tmp_path):
         for finding in OneShotFolder(path=str(mine), pairs=str(tmp_path / "p.jsonl")).check()
     ]
     assert found[:2] == [
-        "1 of 3 pairs show the query image itself",
-        "1 of 3 pairs occur more than once",
+        "pairs that show the query image itself: 1 of 3",
+        "pairs that repeat an earlier pair: 1 of 3",
     ]
 
 
@@ -406,7 +408,7 @@ def test_missing_or_unreadable_support_fails_with_its_pair_and_is_found_by_the_c
     with pytest.raises(InvalidImage, match=r"owl1\.jpg"):
         dataset.load("owl0").supports["pairs/0"]
     assert any(
-        finding.is_error and "1 files of support images" in finding.message
+        finding.is_error and "missing files of support images: 1" in finding.message
         for finding in dataset.check()
     )
 

@@ -85,8 +85,8 @@ def test_classes_of_ones_own_training_are_leaks():
 def test_class_list_is_compared_both_ways_with_the_nearest_name():
     found = [f.message for f in audit_lists(pairs_table(CLEAN), class_list=["cats", "dog", "dog"])]
     assert found == [
-        "1 names of the class list are not in any pair: cats (cat?)",
-        "1 classes of pairs are not in the class list: cat",
+        "names of the class list that are not in any pair (1): cats (cat?)",
+        "classes of pairs that are not in the class list (1): cat",
         "the class list repeats names: 3 lines, 2 names",
     ]
 
@@ -161,7 +161,7 @@ def test_class_list_is_held_against_its_own_data_set_as_a_whole():
     assert (found.kind, found.list, found.message) == (
         "class-list",
         "",
-        "1 names of the class list are not in any pair: newt",
+        "names of the class list that are not in any pair (1): newt",
     )
 
 

@@ -178,7 +178,7 @@ def test_check_tells_counts_and_where_they_differ_from_the_published_ones(root):
     told = messages(data, is_error=False)
     assert "davis: 2 sequences, 8 frames, 5 objects, 2 scribble files" in told
     assert "davis: expected 1999 frames as published, found 8" in told
-    assert "1 videos have no scribbles: soapbox" in told
+    assert "videos without scribbles (1): soapbox" in told
     assert "davis: 2 targets in 2 readable videos; image sides 48 to 60 pixels" in told
     assert not any(
         "published" in text for text in messages(davis(root, sequences=["soapbox"]), is_error=False)
@@ -235,7 +235,10 @@ def with_ids(*ids):
             remove(PNG.format("00001")),
             r"expected a mask for every frame, found none for 00001\.jpg",
         ),
-        (remove(JPEG.format("00003")), r"expected one mask per frame, also found 00003\.png"),
+        (
+            remove(JPEG.format("00003")),
+            r"expected exactly one mask per frame, also found 00003\.png",
+        ),
         (
             shrink(JPEG.format("00001")),
             r"00001\.jpg: expected the size of 00000\.jpg, 60 x 48 pixels, got 30 x 24",

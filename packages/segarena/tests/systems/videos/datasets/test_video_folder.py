@@ -104,9 +104,9 @@ def test_videos_with_the_same_frames_are_named(tmp_path, rng):
             Image.fromarray(frame).save(tmp_path / "frames" / name / f"img_{number}.png")
     messages = [finding.message for finding in folder(tmp_path).check()]
     copies, shared = (message for message in messages if "more than once" in message)
-    assert copies.startswith("1 samples have the same frames as an earlier one")
+    assert copies.startswith("samples with the same frames as an earlier one (1)")
     assert "b = a; remove the copies" in copies
-    assert shared.startswith("1 pairs of videos have frames in common")
+    assert shared.startswith("pairs of videos with frames in common (1)")
     assert "2 frames of c in a" in shared
 
 

@@ -187,13 +187,13 @@ def test_files_that_are_missing_damaged_or_wrong_are_named(tmp_path):
     path.write_bytes(b"\xff\xfe{")
     with pytest.raises(
         InvalidPrompt,
-        match=r"001.json: expected a scribble file in JSON, got something else .*codec",
+        match=r"001.json: cannot be read as a JSON scribble file .*codec",
     ):
         read_scribbles(path)
     path.write_text(json.dumps(GOOD)[:-5], encoding="utf-8")
     with pytest.raises(
         InvalidPrompt,
-        match=r"001.json: expected a scribble file in JSON, got something else .*line 1",
+        match=r"001.json: cannot be read as a JSON scribble file .*line 1",
     ):
         read_scribbles(path)
     path.write_text(
@@ -206,7 +206,7 @@ def test_files_that_are_missing_damaged_or_wrong_are_named(tmp_path):
     ):
         read_scribbles(path)
     path.write_text("[" * 100_000, encoding="utf-8")
-    with pytest.raises(InvalidPrompt, match=r"001.json: expected a scribble file in JSON"):
+    with pytest.raises(InvalidPrompt, match=r"001.json: cannot be read as a JSON scribble file"):
         read_scribbles(path)
 
 

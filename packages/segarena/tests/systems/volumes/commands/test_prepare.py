@@ -36,7 +36,7 @@ def test_one_is_listed_by_its_name(segarena):
 def test_what_is_there_is_prepared_and_what_is_not_is_named(segarena, pengwin, tmp_path):
     answer = segarena("data", "prepare", "pengwin")
     assert answer.exit_code == 1
-    assert "pengwin: 1 cases with 1 objects; the paper states 100 cases" in answer.stdout
+    assert "pengwin: 1 case with 1 object; the paper states 100 cases" in answer.stdout
     assert "1 failed:\n  002: no label of that name" in answer.stdout
     assert "--dataset \"nifti-folder(path='prepared/pengwin', labels='instance')\"" in answer.stdout
     assert (
@@ -62,7 +62,7 @@ def test_a_limit_that_all_cases_pass_ends_with_0(segarena, pengwin):
         "data", "prepare", "pengwin", "--from", pengwin, "--out", "mine", "--limit", 1
     )
     assert answer.exit_code == 0, answer.output
-    assert "1 cases with 1 objects; the paper states 100 cases (--limit)" in answer.stdout
+    assert "1 case with 1 object; the paper states 100 cases (--limit)" in answer.stdout
 
 
 def test_nothing_to_prepare_ends_with_2(refused):

@@ -201,7 +201,7 @@ class BatchRunner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MixedPrecision:
-    """Floating-point formats in which a network computes, in addition to that of its weights.
+    """Floating-point formats in which a network computes, in addition to the format of its weights.
 
     Attributes:
         device: device of the network.

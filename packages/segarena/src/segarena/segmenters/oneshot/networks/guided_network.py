@@ -72,8 +72,8 @@ class GuidedNetwork(SamNetwork):
 
         The first pass is guided and predicts one mask. The second pass receives the logits of this
         mask, and the third pass receives the logits and the bounding box of the second pass's mask.
-        Both refinement passes are not guided, and the prediction is their best mask by the
-        network's own estimate. An empty mask has no box, so it is returned unchanged.
+        These refinement passes, of which `refinements` run, are not guided, and the prediction is
+        their best mask by the network's own estimate. An empty mask has no box, so it is returned unchanged.
 
         Raises:
             SegmenterError: the device ran out of memory.

@@ -81,7 +81,7 @@ class _PreviousRound:
         return cls(previous, logits, propagated)
 
     def on(self, plane: int, *, is_published: bool) -> Prediction | None:
-        """Return the previous prediction of a slice; None if there is none."""
+        """Return the previous prediction of a slice; None without logits if its mask is empty or `is_published`."""
         mask = self.mask[plane]
         logits = self.logits.get(plane)
         # The published code passes on logits only, so a slice without logits has no mask prompt.

@@ -291,7 +291,7 @@ def train_command(
             chosen = rows.filter(rows["image_stem"].is_in(stems))
             parts.append(clicked_instances(chosen, images, previous_masks=previous_masks))
         typer.echo(
-            f"training on {len(parts[0])} instances, validating on {len(parts[1])}",
+            f"instances for training: {len(parts[0])}, for validation: {len(parts[1])}",
             err=True,
         )
         # A single sigma trains in the folder itself; several sigmas get one subfolder each.
@@ -364,5 +364,5 @@ def _report_skipped(skipped: Sequence[tuple[str, str]], common_reason: str = "")
     for name, reason in skipped:
         names_by_reason.setdefault(common_reason or reason, []).append(name)
     for reason, names in names_by_reason.items():
-        text = f"skipped {len(names)} instances, for example {names[0]}: {reason}"
+        text = f"skipped instances ({len(names)}), for example {names[0]}: {reason}"
         typer.secho(text, fg="yellow", err=True)

@@ -208,7 +208,10 @@ def maps_command(
             model_maps = {key: click_model(*inputs) for key, click_model in models.items()}
             picture = safe_join(out / "pictures", f"{name}.jpg")
             save_click_picture(picture, instance, values, model_maps)
-        typer.echo(f"{len(wanted)} maps: {out}/maps, {out}/pictures")
+        # Imported here to keep `--help` fast.
+        from segarena.reports.wording import count_text
+
+        typer.echo(f"{count_text(len(wanted), 'map')}: {out}/maps, {out}/pictures")
 
 
 def crowd_command(
@@ -251,8 +254,12 @@ def crowd_command(
         with Console(stderr=True).status("simulating clicks"):
             table = collect_clicks(instances, clicks=clicks, seed=seed)
         write_clicks(table, out)
-        count = len(instances)
-        typer.echo(f"{table.height} clicks of a synthetic crowd on {count} instances: {out}")
+        # Imported here to keep `--help` fast.
+        from segarena.reports.wording import count_text
+
+        crowd_clicks = count_text(table.height, "click")
+        clicked = count_text(len(instances), "instance")
+        typer.echo(f"{crowd_clicks} of a synthetic crowd on {clicked}: {out}")
 
 
 def _count_mismatches(table: pl.DataFrame, dataset: Dataset) -> int:

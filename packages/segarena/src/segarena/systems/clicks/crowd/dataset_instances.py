@@ -52,8 +52,8 @@ class DatasetMatch:
 
     def __str__(self) -> str:
         return (
-            f"{self.instances} instances belong to images of the dataset, {self.elsewhere} do not; "
-            f"{len(self.without)} images of the dataset have no clicks"
+            f"instances on images of the dataset: {self.instances}, on others: {self.elsewhere}; "
+            f"images of the dataset without clicks: {len(self.without)}"
         )
 
 

@@ -145,7 +145,7 @@ class ClickDataset(ListedDataset[ImageSample]):
     def _oddities(self) -> Iterable[Finding]:
         if self._unused_masks:
             listed = abbreviate_names(self._unused_masks, 20)
-            message = f"{len(self._unused_masks)} masks have no image and are not used: {listed}"
+            message = f"masks without an image are not used ({len(self._unused_masks)}): {listed}"
             yield Finding(is_error=False, message=message)
 
     def _verdict(self, tally: CheckTally) -> Iterable[Finding]:

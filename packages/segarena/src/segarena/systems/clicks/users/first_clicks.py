@@ -113,7 +113,7 @@ class FirstClickLookup:
             # than one pixel.
             if len(size) != 2 or abs(size[0] * shape[1] - size[1] * shape[0]) > max(shape):
                 raise InvalidInput(
-                    f"sample {sample.id}: expected an image of {shape}, as in the clicks table, "
+                    f"sample {sample.id}: expected the aspect ratio of {shape}, the image size in the clicks table, "
                     f"got {size}; check that it is the same image. "
                     "other_size='published' uses the coordinates unchanged"
                 )

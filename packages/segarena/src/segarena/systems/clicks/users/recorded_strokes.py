@@ -143,7 +143,7 @@ class RecordedStrokes:
 
 
 def _fits(drawing: PersonStrokes, shape: tuple[int, ...]) -> bool:
-    """Test whether all strokes lie in the photograph, and whether any stroke picture has its size."""
+    """Return whether all strokes lie in the photograph, and the picture of the strokes, if any, has its size."""
     try:
         for stroke in drawing.strokes:
             check_prompt(stroke, shape)
@@ -301,7 +301,7 @@ def _check_rows(table: pl.DataFrame, file: Path) -> None:
         wrong = table.select((~is_valid).arg_true()).to_series()
         if len(wrong):
             raise InvalidInput(
-                f"{file}: expected {expected}, {len(wrong)} rows lack it, first row {wrong[0] + 1}"
+                f"{file}: expected {expected}; rows without: {len(wrong)}, the first is row {wrong[0] + 1}"
             )
 
 

@@ -13,6 +13,7 @@ from segarena.errors import InvalidInput
 from segarena.files.atomic_write import write_atomic
 from segarena.reports.cells import Cell
 from segarena.reports.sheets import Sheet, frame_sheet
+from segarena.reports.wording import count_text
 from segarena.systems.oneshot.commands import bias_commands, build_commands
 from segarena.systems.oneshot.commands.analysis_tables import (
     information_sheet,
@@ -125,7 +126,7 @@ def audit(
             list_name = finding.list or "all"
             rows.append((finding.kind, list_name, finding.count, finding.message))
         head = ("kind", "list", "count", "what")
-        caption = f"{len(found)} findings"
+        caption = count_text(len(found), "finding")
         show_sheet(
             Sheet(
                 name="findings",
@@ -355,7 +356,7 @@ def _show_scores(
         typer.secho(f"left out: {name}: {left_out[name]}", fg="yellow", err=True)
     if left_out:
         typer.secho(
-            f"{len(left_out)} pairs or samples have no counts and are not in any score",
+            f"pairs or samples without counts are not in any score ({len(left_out)})",
             fg="yellow",
             err=True,
         )

@@ -206,7 +206,9 @@ def cnb(
         for fold in range(len(classes_by_fold)):
             lists[fold] = leave_out_images(items, _fold_of(classes_by_fold), fold, images=images)
         for fold, names in lists.items():
-            typer.echo(f"fold {fold}: {len(names)} training images show a class that it tests")
+            typer.echo(
+                f"fold {fold}: training images that show a class that it tests: {len(names)}"
+            )
         if out is not None:
             write_atomic(out / "classes.csv", table.write_csv())
             for fold, names in lists.items():

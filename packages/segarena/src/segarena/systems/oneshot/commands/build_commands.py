@@ -330,12 +330,14 @@ def _show(
     )
     if manifest["shortfalls"]:
         typer.echo(
-            f"{len(manifest['shortfalls'])} cells have fewer pairs than requested; manifest.json lists them"
+            f"cells with fewer pairs than requested: {len(manifest['shortfalls'])}; manifest.json lists them"
         )
     for item, why in list(manifest["left_out"].items())[:_SHOWN]:
         typer.secho(f"left out: {item}: {why}", fg="yellow", err=True)
     if manifest["left_out"]:
-        typer.secho(f"{len(manifest['left_out'])} items could not be used", fg="yellow", err=True)
+        typer.secho(
+            f"items that could not be used: {len(manifest['left_out'])}", fg="yellow", err=True
+        )
     missing = manifest["missing_scores"]
     typer.echo(
         f"scores: {', '.join(name for name in ('LCA and HCA', 'SCS', 'GS') if name not in missing) or 'none'}"

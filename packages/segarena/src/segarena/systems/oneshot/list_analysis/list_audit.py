@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, get_args
 import polars as pl
 
 from segarena.datasets.listed_dataset import abbreviate_names
+from segarena.reports.wording import count_text
 from segarena.systems.oneshot.pairs.folds import FOLD_RULES, FoldRule, fold_classes
 from segarena.systems.oneshot.pairs.image_sources import ImageSource
 from segarena.systems.oneshot.pairs.item_names import NameConvention
@@ -150,7 +151,8 @@ def _find_cross_class(table: pl.DataFrame) -> Iterator[FindingParts]:
     percent = 100 * rows.height / table.height
     message = (
         f"{rows.height} rows ({percent:.1f} %) show a class other than the requested one, "
-        f"{len(couples)} pairs of classes: {abbreviate_names(couples, 8)}; leave them out with drop_cross_class"
+        f"{count_text(len(couples), 'pair')} of classes: {abbreviate_names(couples, 8)}; "
+        "leave them out with drop_cross_class"
     )
     yield "cross-class", rows.height, message
 
@@ -230,7 +232,7 @@ def _find_odd_names(table: pl.DataFrame) -> Iterator[FindingParts]:
     if odd:
         names = abbreviate_names(odd, 8)
         message = (
-            f"{len(odd)} class names contain unusual characters, or a 0 in place of one: {names}"
+            f"class names with unusual characters, or a 0 in place of one ({len(odd)}): {names}"
         )
         yield "odd-names", len(odd), message
 
@@ -308,10 +310,10 @@ def _find_class_list_defects(
     unused = sorted(claimed - present)
     if unused:
         names = [_with_close_match(name, unlisted) for name in unused]
-        message = f"{len(unused)} names of the class list are not in any pair: {abbreviate_names(names, 12)}"
+        message = f"names of the class list that are not in any pair ({len(unused)}): {abbreviate_names(names, 12)}"
         yield "class-list", len(unused), message
     if unlisted:
-        message = f"{len(unlisted)} classes of pairs are not in the class list: {abbreviate_names(unlisted, 12)}"
+        message = f"classes of pairs that are not in the class list ({len(unlisted)}): {abbreviate_names(unlisted, 12)}"
         yield "class-list", len(unlisted), message
     surplus = len(class_list) - len(claimed)
     if surplus:

@@ -133,7 +133,7 @@ def _curve_panel(
 def target_values(
     counts: SegmenterCounts, column: str
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return difficulty or salience of each query target, sorted, and the mean IoU of its pairs."""
+    """Return the difficulty or salience of each query target, sorted, and the mean IoU of its pairs."""
     is_used = pl.col(column).is_not_null() & (pl.col("tier") != COGNIZANCE)
     # Single pairs have no accumulated IoU, so this is the mean over pairs with the "clamp" rule.
     iou = pl.col("intersection") / pl.max_horizontal("union", 1.0)

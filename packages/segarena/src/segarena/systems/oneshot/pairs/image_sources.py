@@ -93,7 +93,7 @@ class FileSource:
         return tuple(sorted(self.list_items()))
 
     def items(self) -> Sequence[ClassImage]:
-        """Return class and image of every mask, sorted."""
+        """Return the class and the image of every mask, sorted."""
         return self._items
 
     def files(self, label: str, image: str) -> tuple[Path, ...]:
@@ -180,7 +180,7 @@ def list_label_maps(folder: Path, classes: Iterable[int]) -> Iterable[ClassImage
 
 
 def list_class_masks(folder: Path, classes: Iterable[int]) -> list[ClassImage]:
-    """Return class and image of all mask files named CLASS_IMAGE.png; `classes` is ignored."""
+    """Return the class and the image of each mask file CLASS_IMAGE.png; `classes` is ignored."""
     del classes
     items: list[ClassImage] = []
     for stem in files_by_stem(folder, (".png",)):

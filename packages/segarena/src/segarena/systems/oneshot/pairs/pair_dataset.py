@@ -212,13 +212,13 @@ class PairDataset(ListedDataset[ImageSample]):
         crossing = total - drop_cross_class(self.pairs).height
         repeated = total - self.pairs.select(pl.exclude(PAIR_KEY)).n_unique()
         counts = {
-            "show a class other than the requested one (cross_class='drop' leaves them out)": crossing,
-            "show the query image itself": int(is_self_pair(self.pairs).sum()),
-            "occur more than once": repeated,
+            "that show a class other than the requested one (cross_class='drop' leaves them out)": crossing,
+            "that show the query image itself": int(is_self_pair(self.pairs).sum()),
+            "that repeat an earlier pair": repeated,
         }
         for predicate, count in counts.items():
             if count:
-                message = f"{count} of {total} pairs {predicate}"
+                message = f"pairs {predicate}: {count} of {total}"
                 yield Finding(is_error=False, message=message)
         transformed = self.pairs.filter(pl.col("transform") != "")
         if transformed.height:
@@ -239,9 +239,7 @@ class PairDataset(ListedDataset[ImageSample]):
             for file in self.source.missing(label, image):
                 missing.add(str(file))
         if missing:
-            message = (
-                f"{len(missing)} files of support images are missing, the first: {min(missing)}"
-            )
+            message = f"missing files of support images: {len(missing)}, the first: {min(missing)}"
             yield Finding(is_error=True, message=message)
 
 

@@ -20,7 +20,7 @@ STATISTICS_FILES = ("analysis/test_stats.csv", "analysis/test_stats.csv.gz")
 
 
 def measure_attributes(asked: MeasurementRequest) -> Measurements:
-    """Measure, in nats, the mutual information of each attribute and success (one-shot IoU above 0.5).
+    """Measure the mutual information, in nats, between each attribute and success (one-shot IoU above 0.5).
 
     Raises:
         DatasetMissing: the copy of the published repository is missing or incomplete.

@@ -177,8 +177,8 @@ def _polygon_defects(
     if crossed:
         places = "1 place" if len(crossed) == 1 else f"{len(crossed)} places"
         message = (
-            f"expected an outline that does not meet itself, got one that does at {places}; "
-            "draw it again here"
+            f"expected an outline that does not cross or touch itself, got one that does at {places}; "
+            "redraw it here"
         )
         first = (crossed[0].row, crossed[0].column)
         yield scene.defect("self-intersection", message, region, place=first)
@@ -233,7 +233,7 @@ def _extent_defects(
     raster: RegionRaster,
     limits: QualityLimits,
 ) -> Iterator[Defect]:
-    """Yield defects for small regions, and for stated areas that differ from the pixels."""
+    """Yield defects if a region is too small, or if its stated area or occlusion differs from the pixels."""
     area_px = raster.area_px
     if 0 < area_px < limits.least_area_px:
         centre = region_centre(raster)

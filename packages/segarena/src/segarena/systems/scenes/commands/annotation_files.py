@@ -87,7 +87,7 @@ def write_demo_scenes(
     """
     with one_line_errors():
         files = write_demo(demo_scenes(images=images, seed=seed), out)
-        typer.echo(f"{len(files)} files in {out}")
+        typer.echo(f"{count_text(len(files), 'file')} in {out}")
         typer.echo(f"check them with: segarena amodal check-annotations {out / 'scenes.json'}")
 
 
@@ -248,4 +248,4 @@ def _counted(scenes: SceneSet) -> str:
 def _named(written: Sequence[Path], out: Path) -> str:
     if list(written) == [out]:
         return str(out)
-    return f"{len(written)} files in {out}"
+    return f"{count_text(len(written), 'file')} in {out}"

@@ -97,7 +97,12 @@ def _regions(
             regions.append(_region(shape, region_id, image))
         except InvalidInput as error:
             defects.append(
-                Defect("polygon", f"{error}; it is left out", image=image.id, regions=(region_id,))
+                Defect(
+                    "polygon",
+                    f"{error}; the region is left out",
+                    image=image.id,
+                    regions=(region_id,),
+                )
             )
     return regions
 

@@ -96,6 +96,6 @@
     link.href = URL.createObjectURL(new Blob([JSON.stringify(made, null, 1)], { type: "application/json" }));
     link.download = "decisions.json";
     link.click();
-    document.querySelector("output").textContent = `${made.length} decisions saved`;
+    document.querySelector("output").textContent = `${made.length} ${made.length === 1 ? "decision" : "decisions"} saved`;
   });
 })();

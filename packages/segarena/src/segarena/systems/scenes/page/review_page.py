@@ -17,6 +17,7 @@ from segarena.files.images import read_image
 from segarena.files.safe_paths import safe_join
 from segarena.reports.html_document import document
 from segarena.reports.overlays import View, jpeg_uri, outline
+from segarena.reports.wording import count_text
 from segarena.systems.scenes.checks.consensus import check_each
 from segarena.systems.scenes.checks.quality import region_centre
 from segarena.systems.scenes.model.defects import Defect
@@ -97,7 +98,9 @@ def review_page(
     pairs.sort(key=lambda pair: _counts(pair[1]), reverse=True)
     totals = _counts([*chain.from_iterable(defects_of), *general])
     counts = zip(totals, _SEVERITIES, strict=True)
-    counted = ", ".join(f"{count} {severity}s" for count, severity in counts)
+    counted = ", ".join(count_text(count, severity) for count, severity in counts)
+    annotations = count_text(len(scenes.scenes), "annotation")
+    images_drawn = count_text(len(scenes.by_image()), "image")
     views: list[AnnotationView] = []
     for number, (scene, defects) in enumerate(pairs[:most]):
         views.append(_annotation_view(number, scene, defects, images))
@@ -108,7 +111,7 @@ def review_page(
         scripts=("review.js",),
         title=f"Review of {title}",
         name=title,
-        counted=f"{len(scenes.scenes)} annotations of {len(scenes.by_image())} images: {counted}",
+        counted=f"{annotations} of {images_drawn}: {counted}",
         general=_worst_first(general),
         left_out=max(0, len(pairs) - most),
         annotations=views,

@@ -148,7 +148,7 @@ def match_masks(
         # frame.
         surplus = abbreviate_names(extra) if extra else "two files with the same name"
         raise InvalidMask(
-            f"{folder}: expected one mask per frame, also found {surplus}; remove them"
+            f"{folder}: expected exactly one mask per frame, also found {surplus}; remove the surplus files"
         )
     return tuple(mask_of[frame.stem] for frame in frames)
 

@@ -242,7 +242,7 @@ class VideoDataset(ListedDataset[VideoSample]):
         if scribbles and without:
             yield Finding(
                 is_error=False,
-                message=f"{len(without)} videos have no scribbles: {abbreviate_names(without)}",
+                message=f"videos without scribbles ({len(without)}): {abbreviate_names(without)}",
             )
         message = (
             f"{self.name}: {len(self.sample_ids)} sequences, {frames} frames, {objects} objects, "

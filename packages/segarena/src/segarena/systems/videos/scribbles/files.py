@@ -98,7 +98,7 @@ def read_scribbles(
         raise DatasetMissing(f"{path}: expected a scribble file, found none") from error
     except (OSError, ValueError, RecursionError) as error:
         raise InvalidPrompt(
-            f"{path}: expected a scribble file in JSON, got something else ({error}); write the file again"
+            f"{path}: cannot be read as a JSON scribble file ({error}); write the file again"
         ) from error
     try:
         return check_scribbles(data, frames=frames, objects=objects, sequence=sequence)

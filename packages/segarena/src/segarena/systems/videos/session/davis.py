@@ -64,7 +64,7 @@ class DavisInteractiveSession:
         host: "localhost" evaluates on this machine. With `https://host/challenges/NAME`, a server
             evaluates with its own rules, sequences, limits and robot; the corresponding arguments
             then have no effect.
-        user_key: the participant's token at a server; by default the one that `segarena login`
+        user_key: the participant's token for a server; by default the one that `segarena login`
             stored.
         davis_root: the folder with `JPEGImages`; by default the environment variable DATASET_DAVIS.
             Sequences of a server get the names of the matching local copies in this folder; other

@@ -107,11 +107,12 @@ def _show_sets(sets: Iterable[PublishedSet]) -> None:
 
 def _report(published: PublishedSet, prepared: PreparationResult) -> None:
     # Imported here to keep `--help` fast.
+    from segarena.reports.wording import count_text
 
     objects = sum(sum(case.objects.values()) for case in prepared.cases)
     limited = " (--limit)" if prepared.is_partial else ""
     typer.echo(
-        f"{prepared.name}: {len(prepared.cases)} cases with {objects} objects; "
+        f"{prepared.name}: {count_text(len(prepared.cases), 'case')} with {count_text(objects, 'object')}; "
         f"the paper states {prepared.stated} cases{limited}"
     )
     _report_cases("left out by the published rule", prepared.left_out)

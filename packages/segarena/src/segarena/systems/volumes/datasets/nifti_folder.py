@@ -230,12 +230,12 @@ class NiftiFolder(ListedDataset[VolumeSample]):
     def _oddities(self) -> Iterable[Finding]:
         if self._is_skipping and self._unpaired:
             yield _oddity(
-                f"{len(self._unpaired)} images or labels have no counterpart and are skipped",
+                f"images or labels without a counterpart are skipped ({len(self._unpaired)})",
                 self._unpaired,
             )
         if self._others:
             yield _oddity(
-                f"{len(self._others)} volumes match no file name pattern and are skipped",
+                f"volumes that match no file name pattern are skipped ({len(self._others)})",
                 self._others,
             )
 
@@ -254,7 +254,7 @@ class NiftiFolder(ListedDataset[VolumeSample]):
                 guessed.append(header.path)
         if guessed:
             yield _oddity(
-                f"{len(guessed)} volumes have no orientation in their header; their axes are a guess",
+                f"the axes of volumes without an orientation in their header are a guess ({len(guessed)})",
                 guessed,
             )
         if spacings:

@@ -119,7 +119,7 @@ def _last_masks(
     targets: Sequence[str],
     user: str,
 ) -> list[Mask]:
-    """Return the last stored prediction of each target; empty if one of them has none."""
+    """Return the last stored prediction of each target, or an empty list if any target has none."""
     predictions: list[Mask] = []
     for target in targets:
         by_round = run.masks((sample, target, user, 0))

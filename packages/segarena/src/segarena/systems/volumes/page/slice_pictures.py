@@ -253,7 +253,10 @@ def find_view_window(
     prompts: Sequence[RecordedPrompt],
     spacing_mm: tuple[float, float, float],
 ) -> Window:
-    """Return the part of the volume that contains target, predictions and all prompts, with a margin."""
+    """Return the part of the volume that contains target, predictions and all prompts, with a margin.
+
+    If all of them are empty, this is the whole volume.
+    """
     visible = bounding_window(truth)
     for prediction in predictions:
         visible = join_windows(visible, bounding_window(prediction))

@@ -118,7 +118,10 @@ class AutopetUser:
 
 
 def _click_pair(turn: Turn, target: SlicedTarget) -> tuple[Click, ...]:
-    """Return a click on the target and one next to it, or only the first if no background lies next to the slice."""
+    """Return a click on the target and a click on the background near it.
+
+    The second is omitted if the slice chosen for it has no background near the target.
+    """
     if not target.slices:
         return ()
     clicks = points_in_volume(target, turn.rng, 1)

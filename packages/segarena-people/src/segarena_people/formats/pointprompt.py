@@ -1,4 +1,4 @@
-"""PointPrompt: click dialogues of people with SAM, three people for each of 400 pictures in 16 sets.
+"""PointPrompt: click dialogues between people and SAM, by three people for each of 400 pictures in 16 sets.
 
     Prompting Results/Baseball bat/st1/points/0_green.npy     x, y of all clicks on the object so far, for each step
     Prompting Results/Baseball bat/st1/points/0_red.npy       the same for clicks on the background

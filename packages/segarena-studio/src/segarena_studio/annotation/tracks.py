@@ -65,7 +65,7 @@ class FrameTracks(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def list_frames(session: Session, task: Task) -> list[VideoFrame]:
-    """Return the frames of a task's video that the same person annotates, in order."""
+    """Return, in order, the frames of a task's video that are assigned to the task's annotator."""
     return _frames(session, task, _select_frames(task))
 
 

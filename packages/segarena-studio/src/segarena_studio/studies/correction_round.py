@@ -94,7 +94,7 @@ def build_request(
 
 
 def model_name(segmenter: str) -> str:
-    """Return the name of a segmenter's masks."""
+    """Return the name under which a study stores a segmenter's masks."""
     return PluginSpec.parse_named(segmenter).name
 
 

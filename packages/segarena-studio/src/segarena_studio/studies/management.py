@@ -30,7 +30,7 @@ def create_study(
     study: Study,
     watch: SampleContext = lambda done, of: nullcontext(),
 ) -> PreparedStudy:
-    """Create a study in a site, in this process.
+    """Create a study on a site, in this process rather than as a job.
 
     Raises:
         InvalidInput: the name is taken, or the study is invalid.

@@ -26,7 +26,7 @@ class RunLocation:
     config: RunConfiguration
 
     def check(self, cast: RunCast) -> None:
-        """Raise an error on another machine whose data, weights or plug-ins differ from those of the run.
+        """Check on a machine other than the first that data, weights and plug-ins are those of the run.
 
         Data are compared by names and sizes: reading them all on every machine would take too long.
 

@@ -11,9 +11,14 @@ import { copyOf, PLAIN, ringsOf } from "./scene.js";
 /** @typedef {import("./scene.js").Ring} Ring */
 /** @typedef {import("./scene.js").Scene} Scene */
 /**
- * One reversible change: the position of a point before and after (null: absent), a splice of the
- * ring of a region with a single outline or of the open outline (id ""), all outlines of a region before
- * and after, a region added or removed with its index, a move in the order, or the values of a field.
+ * One reversible change:
+ * - `point`: a position before and after, null if absent;
+ * - `ring`: a splice of a region's only outline, or of the open outline if the id is "";
+ * - `outlines`: all outlines of a region before and after;
+ * - `add`, `remove`: a region and its index;
+ * - `move`: the old and the new index of a region;
+ * - `set`: the values of a field before and after.
+ *
  * @typedef {["point", number, Point | null, Point | null]
  *   | ["ring", string, number, Ring, Ring]
  *   | ["outlines", string, Ring[], Ring[]]

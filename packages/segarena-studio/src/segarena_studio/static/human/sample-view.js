@@ -1,5 +1,5 @@
-// The sample on the annotation page: one pane, or three for the axes of a volume, all through one
-// position.
+// The sample on the annotation page: one pane, or for a volume three, one per axis, whose slices all
+// pass through the same position.
 
 import { cut, Masks, middleOf } from "./masks.js";
 import { sixteenBits } from "../common/sixteen-bits.js";

@@ -158,7 +158,7 @@ function drawChips() {
 }
 
 /**
- * Write a filter condition with its column's title.
+ * Return a filter condition with the title of its column instead of the column's name.
  * @param {string} condition
  */
 function titled(condition) {

@@ -65,7 +65,7 @@ def labelme_mask(
     corners: Points,
     shape: tuple[int, int],
 ) -> Patch:
-    """Return a mask of labelme, a PNG in base64 that is cropped to a box with the pixels of both corners.
+    """Decode a labelme mask: a base64 PNG cropped to the box between two corners, including their pixels.
 
     Raises:
         InvalidMask: the text is not a PNG in base64, or the mask leaves the image.

@@ -113,7 +113,7 @@ class Presence:
             self._file(self.me.token).unlink(missing_ok=True)
 
     def is_live(self, token: str) -> bool:
-        """Return whether the process with this token is present and was not silent for too long."""
+        """Return whether the process with this token is present and has not been silent for too long."""
         if token == self.me.token:
             return True
         try:

@@ -518,7 +518,7 @@ def _double_borders(
 
 
 def region_centre(raster: RegionRaster) -> tuple[float, float] | None:
-    """Return the centre of the region's pixel nearest to the centroid, (row, column); None without pixels."""
+    """Return the pixel of the region nearest to its centroid, as (row, column) of its centre; None without pixels."""
     mask = raster.amodal.mask
     per_row = np.count_nonzero(mask, axis=1)
     per_column = np.count_nonzero(mask, axis=0)

@@ -330,7 +330,7 @@ class DavisInteractiveSession:
         self._left_at = self._clock()
 
     def get_report(self) -> Any:
-        """Return one row per interaction, frame and object, as a DataFrame of pandas if installed, else of polars."""
+        """Return one row per interaction, frame and object, as a pandas DataFrame or, without pandas, a polars one."""
         report = self._entered().report()
         try:
             pandas: Any = importlib.import_module("pandas")

@@ -56,7 +56,7 @@ class CaseLayout:
         for pattern in (self.image_pattern, self.label_pattern):
             if pattern.count(_CASE) != 1 or "/" in pattern:
                 raise PluginInvalid(
-                    f"pattern {pattern!r}: expected a file name without suffix that contains {_CASE} once"
+                    f"pattern {pattern!r}: expected a file name that contains {_CASE} once and has no suffix"
                 )
 
     @property

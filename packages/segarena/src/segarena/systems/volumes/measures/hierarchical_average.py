@@ -283,7 +283,7 @@ class _Bootstrap:
 
 
 def _levels(of_group: pl.DataFrame, bootstrap: _Bootstrap) -> list[dict[str, Any]]:
-    """Return the table lines for one row: every class, every dataset, and the overall mean."""
+    """Return the table rows of one group: one for each class, one for each dataset, and the overall mean."""
     lines: list[dict[str, Any]] = []
     dataset_means: list[float] = []
     dataset_draws: list[FloatArray] = []

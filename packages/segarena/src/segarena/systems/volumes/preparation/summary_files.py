@@ -155,7 +155,7 @@ class PreparationJournal:
         return sorted(found - set(known))
 
     def close(self) -> None:
-        """Delete the journal once prepared.json contains all cases."""
+        """Delete the journal; prepared.json must contain all cases."""
         self.ledger.close()
         (self.out / JOURNAL_NAME).unlink(missing_ok=True)
 

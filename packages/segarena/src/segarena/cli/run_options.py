@@ -118,9 +118,7 @@ class RunOptions:
     )
     workers: Annotated[
         int | None,
-        typer.Option(
-            "--workers", "-w", help="Number of processes; 0 uses only the current one. [default: 1]"
-        ),
+        typer.Option("--workers", "-w", help="Worker processes; 0 starts none. [default: 1]"),
     ] = None
     executor: Annotated[str | None, EXECUTOR_OPTION] = None
     address: Annotated[str | None, ADDRESS_OPTION] = None

@@ -16,9 +16,7 @@ from segarena.work.jobs import Workers
 
 EXECUTORS = ("local", "ray")
 
-WORKERS_OPTION = typer.Option(
-    "--workers", "-w", min=0, help="Number of processes; 0 uses only the current one."
-)
+WORKERS_OPTION = typer.Option("--workers", "-w", min=0, help="Worker processes; 0 starts none.")
 EXECUTOR_OPTION = typer.Option(
     "--executor",
     metavar="|".join(EXECUTORS),

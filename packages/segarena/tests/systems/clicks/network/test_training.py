@@ -203,7 +203,7 @@ def test_a_loss_that_is_not_finite_stops_the_training(data, tmp_path, monkeypatc
 def test_impossible_options_are_refused(data, tmp_path):
     with pytest.raises(InvalidInput, match=r"rate=-1, flip_share=2"):
         run(data, tmp_path, options=replace(QUICK, rate=-1, flip_share=2))
-    with pytest.raises(InvalidInput, match="no instances"):
+    with pytest.raises(InvalidInput, match="at least one instance"):
         run(([], data[1]), tmp_path)
 
 

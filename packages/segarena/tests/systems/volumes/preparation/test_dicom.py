@@ -88,7 +88,7 @@ def test_a_dicom_file_that_ends_early_is_one_line(write_ct, hounsfield, tmp_path
     ("tag", "value", "reason"),
     [
         ("Rows", 60_000, "bytes of pixel data"),
-        ("PixelData", None, "lacks"),
+        ("PixelData", None, "got no PixelData"),
         ("ImagePositionPatient", [0, 0], "numbers"),
     ],
 )

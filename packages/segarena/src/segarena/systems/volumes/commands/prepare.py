@@ -49,9 +49,7 @@ def prepare(
     ] = None,
     workers: Annotated[
         int,
-        typer.Option(
-            "--workers", "-w", min=0, help="Number of processes; 0 uses only the current one."
-        ),
+        typer.Option("--workers", "-w", min=0, help="Worker processes; 0 starts none."),
     ] = 0,
     listing: Annotated[
         bool, typer.Option("--list", help="Show the ten datasets and what each of them needs.")

@@ -341,7 +341,7 @@ def test_the_command_says_where_the_run_lies_and_stands(tmp_path):
         ]
         done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output
-    assert "1 samples" in done.stderr
+    assert "1 sample," in done.stderr
     assert f"{server}/challenges/spring/test" in done.stderr
 
 

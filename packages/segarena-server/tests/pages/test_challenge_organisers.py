@@ -76,7 +76,7 @@ def test_removing_somebody_who_is_no_organiser_names_those_who_are(site):
     organiser(site, "Not Here", "photos")
     answer = post(client, "/organise/challenges/films/organisers", do="remove", name="Not Here")
     assert answer.status_code == 422
-    assert "it has" in answer.text
+    assert "its organisers" in answer.text
     assert "Rita" in answer.text
 
 

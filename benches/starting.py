@@ -105,6 +105,8 @@ def first_answer_s(scratch: Path) -> float:
     answer.unlink(missing_ok=True)
     run = ["run", "clicks", "-s", f"{__file__}:FirstAnswer", "-d", "demo", "--overwrite"]
     environment = {**ENVIRONMENT, ANSWER_FILE: str(answer), BENCH_PROCESS: str(os.getpid())}
+    # This file imports its neighbour `measurement`, and a plug-in's folder is not on the path.
+    environment["PYTHONPATH"] = str(Path(__file__).parent)
     run_command([segarena_command(), *run, "-o", str(scratch / "run")], environment)
     return float(answer.read_text())
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from segarena.work import exit_reporter
 from segarena.work.deadline import SHARED_BYTES, SharedDeadline
 
 COMMAND = [sys.executable, "-c", "from segarena.cli.start import main; main()"]
@@ -152,3 +153,19 @@ def test_a_deadline_in_shared_memory_says_what_was_set():
     assert set(deadline.during) == {"é"}
     deadline.what = "a"
     assert deadline.what == "a"
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "is_forwarded"),
+    [
+        (signal.SIGTERM, 0, True),
+        (signal.SIGCHLD, 0, False),
+        (signal.SIGINT, exit_reporter._FROM_TERMINAL, False),
+        (0, 0, False),  # reported after this process was stopped and continued
+        (1 << 20, 0, False),
+    ],
+)
+def test_only_signals_that_the_child_has_not_got_are_forwarded(number, code, is_forwarded):
+    came = signal.struct_siginfo((number, code, 0, 0, 0, 0, 0))
+    passed_on = {signal.SIGTERM, signal.SIGINT, signal.SIGCHLD}
+    assert exit_reporter._is_to_forward(came, passed_on) == is_forwarded

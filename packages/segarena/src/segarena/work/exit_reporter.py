@@ -71,6 +71,16 @@ def die_with(parent: int | None) -> None:
         os._exit(1)
 
 
+def _is_to_forward(came: signal.struct_siginfo, passed_on: set[signal.Signals]) -> bool:
+    """Return whether the child needs a signal from its supervisor.
+
+    The terminal signals the whole process group, so forwarding such a signal would deliver it twice. If this process
+    was stopped and continued while it waited, Python reports a signal with an invalid number.
+    """
+    is_known = came.si_signo in passed_on and came.si_signo != signal.SIGCHLD
+    return is_known and came.si_code != _FROM_TERMINAL
+
+
 def _supervise(
     child: int,
     memory: mmap.mmap,
@@ -81,9 +91,7 @@ def _supervise(
     overdue = 0
     while True:
         came = signal.sigtimedwait(passed_on, _POLL_S)
-        # The terminal signals the whole process group, so forwarding such a signal would deliver it
-        # twice.
-        if came is not None and came.si_signo != signal.SIGCHLD and came.si_code != _FROM_TERMINAL:
+        if came is not None and _is_to_forward(came, passed_on):
             os.kill(child, came.si_signo)
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:

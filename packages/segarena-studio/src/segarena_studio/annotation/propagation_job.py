@@ -43,7 +43,7 @@ _STEPS = {"forwards": (1,), "backwards": (-1,), "both": (1, -1)}
 
 
 class PropagationRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What to propagate.
+    """A request to propagate tracks from a frame.
 
     Attributes:
         regions: ids of regions that a person drew or accepted in the frame.

@@ -34,7 +34,7 @@ BARS = {
     "largest ratio, 2048 x 2048, a quarter wrong at most": at_most(0.35),
     "largest ratio, 480 x 854, nothing to find": at_most(0.35),
     "largest ratio, 2048 x 2048, nothing to find": at_most(0.35),
-    "largest ratio, tiny": at_most(1.1),
+    "largest ratio, tiny": at_most(1.0),
     "largest ratio of the click alone, 480 x 854, a large error": at_most(1 / 7),
     "largest ratio of the click alone, 2048 x 2048, a large error": at_most(1 / 9),
 }

@@ -28,10 +28,10 @@ SHAPE, OBJECTS = (70, 480, 854), 3
 SIZES_PX = {"usual": (60, 110), "large": (150, 230)}
 """Radii of the objects of each kind of video."""
 BARS = {
-    "usual objects, later predictions, ratio": at_most(1 / 10),
-    "large objects, later predictions, ratio": at_most(1 / 8),
-    "usual objects, the first prediction, ratio": at_most(1 / 5),
-    "large objects, the first prediction, ratio": at_most(1 / 4),
+    "usual objects, later predictions, ratio": at_most(1 / 14),
+    "large objects, later predictions, ratio": at_most(1 / 11),
+    "usual objects, the first prediction, ratio": at_most(1 / 7),
+    "large objects, the first prediction, ratio": at_most(1 / 6),
     "usual objects, peak memory of a pixel": at_most(0.3, "bytes"),
     "large objects, peak memory of a pixel": at_most(0.85, "bytes"),
     "largest difference of J or F": at_most(0),

@@ -41,8 +41,8 @@ from segarena.systems.videos.session.davis import DavisInteractiveSession
 from segarena.systems.videos.session.report_file import ReportFile
 
 BARS = {
-    "overhead of a submission, yardsticks": at_most(30),
-    "overhead of a submission": at_most(0.3, "s"),
+    "overhead of a submission, yardsticks": at_most(20),
+    "overhead of a submission": at_most(0.25, "s"),
     "resuming after 7 answers": no_bar("s"),
     "appending to 100 000 rows / to an empty report": at_most(1.4),
     "on disk for each submission": at_most(0.35, "MB"),

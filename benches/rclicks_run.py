@@ -44,10 +44,10 @@ ROUNDS = 20
 ENCODE_IN_DECODES = 200
 DECODES_MS = (5.0, 10.0)
 BARS = {
-    "outside the model, share of a run, decodes of 5 ms": at_most(0.4),
-    "outside the model, share of a run, decodes of 10 ms": at_most(0.24),
-    "the engine, median over rounds, decodes of 5 ms": at_most(0.5, "ms"),
-    "the engine, median over rounds, decodes of 10 ms": at_most(0.5, "ms"),
+    "outside the model, share of a run, decodes of 5 ms": at_most(0.15),
+    "outside the model, share of a run, decodes of 10 ms": at_most(0.08),
+    "the engine, median over rounds, decodes of 5 ms": at_most(0.4, "ms"),
+    "the engine, median over rounds, decodes of 10 ms": at_most(0.4, "ms"),
 }
 
 

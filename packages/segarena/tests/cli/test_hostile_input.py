@@ -20,13 +20,13 @@ STRESS = ROOT / "tests" / "stress" / "commands.py"
 
 def test_damaged_files_are_told_in_one_line():
     done = subprocess.run(  # others are drawn by `make stress`
-        [sys.executable, STRESS, "--cases", "4", "--seed", "7"],
+        [sys.executable, STRESS, "--cases", "8", "--seed", "7"],
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.startswith("4 cases of ")
+    assert done.stdout.startswith("8 cases of ")
 
 
 @pytest.fixture(scope="module")

@@ -381,7 +381,8 @@ def test_the_gallery_stops_at_its_budget_and_says_so(make_run, make_ramps):
         own, own.pictures, all_dialogue_keys(own), every=all_dialogue_keys(own), budget_bytes=20_000
     )
     assert 1 <= len(made.shown) < 8
-    assert any("are shown, to limit the size of this file" in note for note in made.notes)
+    shown = f"it shows only {len(made.shown)} dialogue"
+    assert any("The size of this file is limited" in note and shown in note for note in made.notes)
 
 
 def test_every_stored_prediction_is_there_with_its_value(make_run, make_dialogue):

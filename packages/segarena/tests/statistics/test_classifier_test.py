@@ -139,7 +139,7 @@ IDS = np.arange(10)
         (FINE, (IDS, IDS[:9]), {}, "one for each value"),
         (FINE, (IDS % 4, IDS % 4), {}, "5 or more"),
         (FINE, (IDS, IDS), {"n": 11}, "got 11"),
-        (FINE, (IDS, IDS), {"n": 4}, "at least 5"),
+        (FINE, (IDS, IDS), {"n": 4}, "expected 5 to 10"),
         (FINE, (IDS, IDS), {"level": 1}, "level"),
         (FINE, (IDS, IDS), {"splits": 0}, "splits"),
         (FINE, (IDS * 0, IDS + 1), {}, "in a single group"),

@@ -1,6 +1,7 @@
 """Lookup of plug-ins: built in, in an installed package, in a file; and messages if there is none."""
 
 import hashlib
+import importlib
 import subprocess
 import sys
 
@@ -134,6 +135,70 @@ def test_a_file_that_does_not_work_is_named_with_the_reason(file, written, messa
     (file.parent / "typo.py").write_text("class Blank(:\n", encoding="utf-8")
     with pytest.raises(PluginInvalid, match=message):
         build("segmenter", written.format(file=file, folder=file.parent))
+
+
+def write_with_helper(folder, size):
+    """Write a plug-in file that imports a module and a package of its folder, and return its path."""
+    (folder / "shapes").mkdir(parents=True)
+    (folder / "shapes" / "__init__.py").write_text("", encoding="utf-8")
+    (folder / "shapes" / "sizes.py").write_text(f"SIZE = {size}\n", encoding="utf-8")
+    (folder / "file_helper.py").write_text("from shapes.sizes import SIZE\n", encoding="utf-8")
+    path = folder / "mine.py"
+    path.write_text(f"from file_helper import SIZE\n{SEGMENTER}", encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def restored_imports():
+    path = list(sys.path)
+    loaded = set(sys.modules)
+    yield
+    sys.path[:] = path
+    for name in set(sys.modules) - loaded:
+        del sys.modules[name]
+    importlib.invalidate_caches()
+
+
+@pytest.mark.usefixtures("restored_imports")
+def test_a_file_imports_modules_and_packages_of_its_folder(tmp_path):
+    path = write_with_helper(tmp_path, 7)
+    assert build("segmenter", f"{path}:Blank(size=3)").size == 3
+    assert sys.modules[find("segmenter", f"{path}:Blank").__module__].SIZE == 7
+    (tmp_path / "shapes" / "sizes.py").write_text("SIZE = 888\n", encoding="utf-8")
+    registry.forget_edited_files()
+    assert sys.modules[find("segmenter", f"{path}:Blank").__module__].SIZE == 888
+
+
+@pytest.mark.usefixtures("restored_imports")
+def test_two_files_with_helpers_of_the_same_name_are_not_mixed_up(tmp_path):
+    build("segmenter", f"{write_with_helper(tmp_path / 'first', 1)}:Blank(size=3)")
+    path = write_with_helper(tmp_path / "second", 2)
+    with pytest.raises(
+        PluginInvalid, match=r"imports file_helper, .* also in .*first.file_helper\.py; rename"
+    ):
+        build("segmenter", f"{path}:Blank(size=3)")
+
+
+@pytest.mark.usefixtures("restored_imports")
+@pytest.mark.parametrize("name", ["json", "time"])
+def test_a_helper_with_the_name_of_another_module_is_refused(tmp_path, monkeypatch, name):
+    (tmp_path / f"{name}.py").write_text("SIZE = 1\n", encoding="utf-8")
+    (tmp_path / "mine.py").write_text(f"from {name} import SIZE\n{SEGMENTER}", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(PluginInvalid, match=f"imports {name}, which is in its folder and also in"):
+        build("segmenter", "mine.py:Blank(size=3)")
+
+
+@pytest.mark.usefixtures("restored_imports")
+def test_a_helper_that_was_mended_is_imported_anew(tmp_path):
+    path = write_with_helper(tmp_path, 7)
+    sound = path.read_text(encoding="utf-8")
+    path.write_text(sound + "raise OSError('not yet')\n", encoding="utf-8")
+    with pytest.raises(PluginInvalid, match="not yet"):
+        build("segmenter", f"{path}:Blank(size=3)")
+    (tmp_path / "shapes" / "sizes.py").write_text("SIZE = 888\n", encoding="utf-8")
+    path.write_text(sound, encoding="utf-8")
+    assert sys.modules[find("segmenter", f"{path}:Blank").__module__].SIZE == 888
 
 
 def test_a_run_records_all_options_resolved_and_the_hash_of_the_file(file):

@@ -15,7 +15,7 @@ import inspect
 import pkgutil
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache, partial
@@ -458,11 +458,65 @@ def forget_edited_files() -> None:
         if hashes == _source_hashes(path):
             continue
         del _loaded_files[path]
-        for name, module in list(sys.modules.items()):
-            if getattr(module, "__file__", None) in hashes:
-                del sys.modules[name]
+        _forget_modules(hashes)
     # Import finders cache folder listings, which may lack new files.
     importlib.invalidate_caches()
+
+
+def _forget_modules(files: Collection[str]) -> None:
+    for name, module in list(sys.modules.items()):
+        if getattr(module, "__file__", None) in files:
+            del sys.modules[name]
+
+
+def _make_neighbours_importable(path: str, sources: Collection[str]) -> None:
+    """Let a plug-in file import modules of its folder, as it can when Python runs it as a script.
+
+    Args:
+        path: the plug-in file.
+        sources: its own path and those of the modules that it imports from its folder.
+
+    Raises:
+        PluginInvalid: Python would import another module of the same name instead.
+    """
+    folder = Path(path).resolve().parent
+    neighbours: set[str] = set()
+    for source in sources:
+        if Path(source) != folder / Path(path).name:
+            neighbours.add(Path(source).relative_to(folder).parts[0].removesuffix(".py"))
+    # The package itself lies beside a plug-in in a checkout of its repository.
+    neighbours.discard("segarena")
+    if not neighbours:
+        return
+    if str(folder) not in sys.path:
+        # At the end: a file in this folder must not replace an installed module for the rest of the program.
+        sys.path.append(str(folder))
+        importlib.invalidate_caches()
+    for name in sorted(neighbours):
+        other = _imported_instead(name, folder)
+        if other:
+            raise PluginInvalid(
+                f"{path} imports {name}, which is in its folder and also in {other}; rename the one in its folder, "
+                "or evaluate the model as a worker"
+            )
+
+
+def _imported_instead(name: str, folder: Path) -> str:
+    """Return where Python finds a top-level module if that is outside a folder, else ""."""
+    try:
+        spec = importlib.util.find_spec(name)
+    except ValueError:  # a module that was made at run time has no origin
+        return ""
+    if spec is None:
+        return ""
+    places = list(spec.submodule_search_locations or ())
+    if spec.origin is not None:
+        places.append(spec.origin)
+    if spec.has_location or spec.origin is None:
+        for place in places:
+            if Path(place).resolve().is_relative_to(folder):
+                return ""
+    return places[-1]
 
 
 def _source_hashes(path: str) -> dict[str, str]:
@@ -490,16 +544,17 @@ def _load_file(path: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise PluginInvalid(f"{path} cannot be imported as Python")
+    _make_neighbours_importable(path, hashes)
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # dataclasses look up their module during creation
     try:
         spec.loader.exec_module(module)
     except PredictTimeout as error:
-        del sys.modules[name]
+        _forget_modules({path, *hashes})
         why = with_location(str(error), error)
         raise PluginInvalid(f"{path} cannot be imported: {why}") from error
     except (Exception, SystemExit) as error:
-        del sys.modules[name]
+        _forget_modules({path, *hashes})
         why = with_location(f"{type(error).__name__}: {error}", error)
         if isinstance(error, ModuleNotFoundError):
             why += "; install what the file needs into segarena's environment, or evaluate it as a worker"

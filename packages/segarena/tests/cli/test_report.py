@@ -235,7 +235,11 @@ def test_note_and_tags_are_in_the_run_and_its_report(segarena, tmp_path):
     assert "after the fix; tags: paper, v2" in answer.stdout
     run = package.RunFolder.open(tmp_path / "r")
     assert (run.note, run.tags) == ("after the fix", ("paper", "v2"))
-    assert "tags paper, v2, note 'after the fix'" in repr(run)
+    count = len(run.samples)
+    assert repr(run) == (
+        f"<clicks of sample-disc, {count} of {count} photographs, tags paper, v2, "
+        f"note 'after the fix': {run.path}>"
+    )
     again = segarena("run", "clicks", *options, "--note", "final")
     assert again.exit_code == 0, again.output
     run = package.RunFolder.open(tmp_path / "r")

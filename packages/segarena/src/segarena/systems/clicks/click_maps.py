@@ -235,7 +235,7 @@ def _smoothed_windows(
     windows: list[Window],
     sigma_px: float,
 ) -> Iterator[tuple[Window, NDArray[np.float32]]]:
-    """Yield the smoothed mask on windows that together cover `windows`."""
+    """Yield pairs of a window and the smoothed mask in it; together they cover `windows`."""
     reach_px = _reach_px(sigma_px)
     area = 0
     for rows, columns in windows:

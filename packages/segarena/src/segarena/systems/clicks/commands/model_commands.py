@@ -334,7 +334,7 @@ def _split_images(
     images = sorted(set(stems))
     if not 0 < share < 1 or len(images) < 2:
         raise InvalidInput(
-            f"expected a validation share in (0, 1) and two images or more, got {share}, {len(images)}"
+            f"expected a validation share in (0, 1) and two images or more, got share {share} and images: {len(images)}"
         )
     count = min(len(images) - 1, max(1, round(share * len(images))))
     order = np.random.default_rng(seed).permutation(len(images)).tolist()

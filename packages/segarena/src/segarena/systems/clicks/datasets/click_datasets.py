@@ -302,7 +302,7 @@ def tetris(*, path: str, split: str | None = None) -> ClickDataset:
 
 
 def _listed(folder: Path, stem_of: Callable[[str], str]) -> dict[str, Path]:
-    """Return the image files directly in `folder`, in order of file name, by stem."""
+    """Map the stem of each image file directly in `folder` to its path, in order of file name."""
     listed: dict[str, Path] = {}
     for file in sorted(folder.iterdir(), key=lambda file: file.name):
         if file.suffix.lower() not in IMAGE_SUFFIXES or file.name.startswith("."):

@@ -55,7 +55,7 @@ from segarena.systems.clicks.page.run_values import (
 
 @page("rclicks")
 class RobustnessPage(Page):
-    """Report page for rclicks runs: groups, first clicks and pictures; general sections show the base user."""
+    """Report page for rclicks runs: groups, first clicks and pictures; its general sections show the base user."""
 
     @classmethod
     def applies(cls, run: Run) -> bool:

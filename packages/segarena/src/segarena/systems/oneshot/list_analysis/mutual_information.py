@@ -45,7 +45,7 @@ def mutual_information(
     is_valid = numbers.ndim == 1 and numbers.shape == labels.shape and neighbours >= 1
     if not is_valid or not np.isfinite(numbers).all():
         raise InvalidInput(
-            "expected finite values and a class for each, neighbours above 0; "
+            "expected finite values, a class for each, and neighbours above 0; "
             f"got {numbers.shape}, {labels.shape}"
         )
     class_sizes = np.bincount(labels)

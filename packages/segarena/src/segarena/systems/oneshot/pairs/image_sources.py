@@ -167,7 +167,7 @@ def class_mask_path(
 
 
 def list_label_maps(folder: Path, classes: Iterable[int]) -> Iterable[ClassImage]:
-    """Yield class and image of each class in the label maps of a folder; reads every map.
+    """Yield (class, image) for every class in every label map of a folder; reads all maps.
 
     Raises:
         InvalidMask: a map cannot be read.

@@ -33,7 +33,7 @@ APPEARANCE_SIMILARITY_FROM = 0.95
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassDecision:
-    """Decision whether the tier contains a class, with the reason."""
+    """Decision on whether the tier contains a class, with the reason."""
 
     label: str
     keep: bool

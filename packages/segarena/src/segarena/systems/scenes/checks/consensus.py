@@ -1,4 +1,4 @@
-"""Consensus checks: regions that one annotator of an image misses or orders differently from most others."""
+"""Consensus checks: regions that one annotator misses or orders differently from most other annotators."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SAME_IOU = 0.5
 
 
 def check_set(scenes: SceneSet, *, limits: QualityLimits | None = None) -> list[Defect]:
-    """Return the defects of a file and of its annotations, checked singly and against others of the same image.
+    """Return the defects of a file and of its annotations, each compared with others of its image.
 
     An invalid scene raises no error. It is reported as a defect, and the remaining scenes are
     checked.
@@ -31,7 +31,7 @@ def check_set(scenes: SceneSet, *, limits: QualityLimits | None = None) -> list[
 
 
 def check_each(scenes: SceneSet, *, limits: QualityLimits | None = None) -> list[list[Defect]]:
-    """Return the defects of each scene in order, checked singly and against others of the same image."""
+    """Return the defects of each scene, in order; a scene is also compared with others of its image."""
     found: list[list[Defect]] = [[] for _ in scenes.scenes]
     groups: dict[str, list[int]] = {}
     for index, scene in enumerate(scenes.scenes):
@@ -139,7 +139,7 @@ def _same_regions(
     others: int,
     between: dict[tuple[int, int], dict[int, int]],
 ) -> set[tuple[int, int]]:
-    """Return a region of annotator `number` and its matches by all others, as (annotator, region)."""
+    """Return a region of annotator `number` and the others' matching regions, as (annotator, region)."""
     same = {(number, index)}
     for other in range(others):
         if other > number:

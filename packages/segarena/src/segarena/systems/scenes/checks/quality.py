@@ -263,7 +263,7 @@ def _extent_defects(
 
 
 class _Outlines:
-    """The polygons of a scene's regions, their keys, and bounding boxes that exclude most pairs."""
+    """The polygons of a scene's regions, their keys, and bounding boxes to rule out most pairs quickly."""
 
     def __init__(self, scene: Scene) -> None:
         self.polygons = [scene.polygons(region) for region in scene.regions]
@@ -518,7 +518,7 @@ def _double_borders(
 
 
 def region_centre(raster: RegionRaster) -> tuple[float, float] | None:
-    """Return the pixel of the region nearest to its centroid, as (row, column) of its centre; None without pixels."""
+    """Return the centre (row, column) of the region's pixel nearest to its centroid; None without pixels."""
     mask = raster.amodal.mask
     per_row = np.count_nonzero(mask, axis=1)
     per_column = np.count_nonzero(mask, axis=0)

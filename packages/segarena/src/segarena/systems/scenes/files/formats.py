@@ -279,7 +279,7 @@ def _format(name: str) -> Format:
 
 
 def _name_annotators(sets: Sequence[SceneSet], folders: Sequence[str]) -> list[SceneSet]:
-    """Use a set's folder name as the annotator of images that sets in several folders annotate.
+    """Use the folder's name as the annotator if sets in several folders annotate the same image.
 
     Scenes and defects that have an annotator keep it.
     """

@@ -88,7 +88,7 @@ def orientation(
     b: Sequence[float],
     c: Sequence[float],
 ) -> int:
-    """Return the side of the line from `a` to `b` on which `c` lies, exactly: 1, -1, or 0 on the line."""
+    """Return the side of the line from `a` to `b` on which `c` lies, computed exactly: 1, -1 or 0 (on it)."""
     a_row, a_column = a
     b_row, b_column = b
     c_row, c_column = c
@@ -192,7 +192,7 @@ def _edges_inside(points: Points, shape: tuple[int, int]) -> tuple[Points, Point
 
 
 def are_holes(rings: Sequence[Points]) -> list[bool]:
-    """Return, for polygons that do not meet, which of them lie in an odd number of the others."""
+    """Return, for polygons that do not meet, which of them lie inside an odd number of the others."""
     drawn = [index for index, ring in enumerate(rings) if len(ring)]
     firsts = np.array([rings[index][0] for index in drawn], dtype=np.float64).reshape(-1, 2)
     is_hole = np.zeros(len(rings), dtype=np.bool_)
@@ -373,7 +373,7 @@ def _shared_end(
     c: Points,
     d: Points,
 ) -> tuple[float, float]:
-    """Return an endpoint of one of two collinear edges that is on the other edge, preferably inside it."""
+    """Return an endpoint of one of two collinear edges that is on the other edge, not at its end if possible."""
     touching: list[Points] = []
     inner: list[Points] = []
     for point, start, end in ((d, a, b), (a, c, d), (c, a, b), (b, c, d)):

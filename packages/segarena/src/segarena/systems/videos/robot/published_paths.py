@@ -130,7 +130,7 @@ def _select(
 
 
 def _components(neighbours: Neighbours) -> list[list[int]]:
-    """Return the nodes of each component, starting with the node where its searches start.
+    """Return the nodes of each component; the first is the node from which searches start.
 
     The function also reorders `neighbours`.
 

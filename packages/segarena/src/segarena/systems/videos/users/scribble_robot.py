@@ -217,7 +217,7 @@ def _line_prompts(
 
 
 def _trailing_empty(rounds: Sequence[Sequence[Prompt]]) -> int:
-    """Return the number of rounds without prompts at the end."""
+    """Return the number of rounds at the end of a dialogue that have no prompts."""
     count = 0
     for prompts in reversed(rounds):
         if prompts:

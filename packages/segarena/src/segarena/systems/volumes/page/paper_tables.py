@@ -226,7 +226,7 @@ def noise_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet | None:
 
 
 def areas_sheet(runs: Sequence[Run]) -> Sheet | None:
-    """Return a table of NoC and the area under the Dice curve by its common definitions; None with a single round."""
+    """Return a table of NoC and areas under the Dice curve by common definitions; None for a single round."""
     rounds = runs[0].rounds
     if rounds == 1:
         return None

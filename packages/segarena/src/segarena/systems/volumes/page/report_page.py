@@ -107,7 +107,7 @@ class VolumesPage(Page):
         ]
 
     def files(self) -> dict[str, str]:
-        """Return the tables as files: one CSV per table, and one LaTeX file with all tables except seconds."""
+        """Return one CSV file per table, and one LaTeX file with all tables except that of seconds."""
         # Seconds differ from run to run, but a repeated run should produce the same file.
         return sheet_files(
             "volumes",

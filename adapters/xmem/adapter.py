@@ -86,7 +86,7 @@ class Model:
             return [self.answer(frames, dialogue) for dialogue in dialogues]
 
     def answer(self, frames, dialogue):
-        """Return the labels; frames with scribbles of earlier rounds, and those beyond, keep their labels."""
+        """Return the labels; frames with scribbles of earlier rounds, and frames beyond them, keep their labels."""
         objects = max(prompt.object_id for prompt in dialogue.prompts)
         shape = (len(frames), *frames.shape[-2:])
         labels = dialogue.previous_mask(shape).astype(np.uint8)

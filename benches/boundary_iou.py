@@ -33,7 +33,7 @@ Bools = NDArray[np.bool_]
 
 
 def main() -> None:
-    """Print the ratio for each object; exit with 1 if the largest of a size misses its limit."""
+    """Print the ratio for each object; exit with 1 if the largest ratio of a size misses its limit."""
     options = argument_parser(__doc__).parse_args()
     cv2.setNumThreads(1)
     figures = Figures(BARS, has_bars=not options.quick)

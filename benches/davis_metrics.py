@@ -97,7 +97,7 @@ def plain(prediction: Any, target: Any) -> tuple[Any, Any]:
 
 
 def peak_bytes(prediction: Any, target: Any) -> float:
-    """Return the peak memory of the evaluation, for each pixel of the stack."""
+    """Return the peak memory of the evaluation per pixel of the stack."""
     tracemalloc.start()
     JaccardContourMetric().of(ObjectsComparison(prediction, ObjectsReference(target, OBJECTS)))
     peak = tracemalloc.get_traced_memory()[1]

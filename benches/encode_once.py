@@ -109,7 +109,7 @@ class Photographs:
 
 
 def turned(pixels, way):
-    """Return an image rotated by `way` quarter turns, mirrored first from the fifth on."""
+    """Return an image rotated by `way` quarter turns; from the fifth way on, it is mirrored first."""
     mirrored = pixels[:, ::-1] if way >= WAYS // 2 else pixels
     return np.ascontiguousarray(np.rot90(mirrored, way % 4))
 
@@ -184,14 +184,14 @@ class Stopwatch:
         self.seconds = []
 
     def now(self):
-        """Return the time at which all requested work is done; other programs do not change it on the CPU."""
+        """Return the time at which all requested work is done; on the CPU, other programs do not affect it."""
         if not self.is_gpu:
             return time.process_time()
         torch.cuda.synchronize()
         return time.perf_counter()
 
     def around(self, call):
-        """Return `call`, timed."""
+        """Return a function that calls `call` and records the time."""
 
         def timed(*arguments, **options):
             start = self.now()

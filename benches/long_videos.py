@@ -1,4 +1,4 @@
-"""One run on a video of 100 frames of 480 x 854 with 10 objects: `python benches/long_videos.py`.
+"""Time and memory of a run on a video of 100 frames of 480 x 854 with 10 objects: `python benches/long_videos.py`.
 
 A new process evaluates a stand-in for a model, which returns moved objects, in three interactions of `davis`. Processor
 time and memory beyond those of a video of 10 frames are those of 90 frames. A frame is compared with one round of the

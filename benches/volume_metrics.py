@@ -102,7 +102,7 @@ def measure_small_nsd(prediction: Any, target: Any, pairs: int, figures: Figures
 
 
 def measure(name: str, radius_mm: float, pairs: int, figures: Figures) -> float:
-    """Report the times for one object; return the difference of Dice."""
+    """Report the times for one object; return the difference in Dice from the baseline."""
     target = ball((150, 250, 260), radius_mm)
     prediction = ball((151, 252, 261), 1.05 * radius_mm)
     reference = Reference(target, spacing_mm=SPACING_MM)

@@ -49,7 +49,7 @@ BARS = {
 
 
 class Disc:
-    """Model that returns a disc; for a volume, it reads a number in each page."""
+    """Model that returns a disc; for a volume, it reads a number from each memory page."""
 
     sample_kinds = frozenset({"image", "volume"})
     prompt_kinds = frozenset({"click"})

@@ -81,7 +81,7 @@ class Model:
         return frames.permute(0, 3, 1, 2).to(self.device)
 
     def predict(self, frames, dialogues):
-        """Return for each dialogue the labels of all objects in all frames."""
+        """Return the labels of all objects in all frames, for each dialogue."""
         with torch.no_grad():
             return [self.answer(frames, dialogue) for dialogue in dialogues]
 

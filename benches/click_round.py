@@ -1,4 +1,4 @@
-"""One round of a click benchmark compared with a baseline: next click, IoU, boundary IoU.
+"""Time of one round of a click benchmark, compared with a baseline: next click, IoU, boundary IoU.
 
     python benches/click_round.py [--repeats 15] [--quick]
 

@@ -1,4 +1,4 @@
-"""J and F of a whole video of 70 frames of 480 x 854 with 3 objects, compared with a baseline.
+"""Time of J and F on a video of 70 frames of 480 x 854 with 3 objects, compared with a baseline.
 
     python benches/davis_metrics.py [--repeats 5]
 

@@ -1,4 +1,4 @@
-"""The scribbling robot in one frame of 480 x 854, compared with a baseline.
+"""Time of the scribbling robot in one frame of 480 x 854, compared with a baseline.
 
     python benches/davis_robot.py [--repeats 5]
 

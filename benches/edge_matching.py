@@ -1,4 +1,4 @@
-"""Edge matching, thinning and region tables compared with baselines: python benches/edge_matching.py [FOLDER].
+"""Time of edge matching, thinning and region tables, compared with baselines: python benches/edge_matching.py [FOLDER].
 
 FOLDER contains BSDS500; without it, generated label maps of the same size are used. Large blobs are
 thinned too: smooth ones of three sizes, a disc, and a full frame. The

@@ -352,7 +352,7 @@ def in_own_process(part, folder, options):
 
 
 def do_part(options):
-    """Measure one part and write its figures beside its output."""
+    """Measure one part, and write its figures next to its output."""
     # Random weights turn the padding of a photograph into denormal numbers, with which the encoder
     # takes twelve times as long. Threads inherit this setting only if it precedes them.
     torch.set_flush_denormal(True)
@@ -366,7 +366,7 @@ def do_part(options):
 
 
 def report(once, many, options):
-    """Report the figures. In other cases than the default one, only the number of passes has a limit."""
+    """Report the figures. In cases other than the default, only the number of passes has a limit."""
     targets = 2 * options.images
     plain_s = many["plain_click_s"] * many["clicks"]
     passes = "passes of the encoder / images"

@@ -1,4 +1,4 @@
-"""One sample from each of ten clicking groups on one error map, compared with the published method.
+"""Time of one sample from each of ten clicking groups on one error map, compared with the published method.
 
     python benches/group_draws.py [--repeats 15]
 

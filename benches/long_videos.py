@@ -66,7 +66,7 @@ class OneVideo:
         self.frames = frames
 
     def load(self, sample_id: str) -> VideoSample:
-        """Return the video; each frame is an array of its own."""
+        """Return the video; each frame is a separate array."""
         pictures = [np.full((*FRAME, 3), 80, dtype=np.uint8) for _ in range(self.frames)]
         target = Target(id="objects", mask=draw_objects(self.frames))
         return VideoSample(id=sample_id, frames=pictures, frame_shape=FRAME, targets=(target,))

@@ -52,7 +52,7 @@ class Bar:
         return value <= self.limit
 
     def __str__(self) -> str:
-        """Return the limit as text, empty without one."""
+        """Return the limit as text; empty if there is none."""
         if self.limit is None:
             return ""
         return f"{'>=' if self.is_minimum else '<='} {self.limit:.3g}"

@@ -61,7 +61,7 @@ def plain_dice(prediction: Any, target: Any) -> float:
 
 
 def plain_nsd(prediction: Any, target: Any, tolerance_mm: float = 2.0) -> float:
-    """Return NSD in the steps of the published surface-distance.
+    """Return NSD by the steps of the published package surface-distance.
 
     These are a crop around both masks, pattern codes by correlation, a distance transform of each surface, and sorted
     lists of distances with their areas.

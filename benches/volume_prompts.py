@@ -1,4 +1,4 @@
-"""Prompts in radiology volumes, compared with a baseline on full volumes.
+"""Time and memory of prompts in radiology volumes, compared with a baseline on full volumes.
 
     python benches/volume_prompts.py [--repeats 5] [--quick]
 

@@ -39,7 +39,7 @@ class ImageClickMap(Protocol):
         target: Mask,
         error: NDArray[Any],
     ) -> NDArray[np.float32]:
-        """Return the click map: float32 (H, W), non-negative, arbitrary scale; all zero without an error.
+        """Return the click map: float32 (H, W), non-negative, arbitrary scale; all zero if the error is empty.
 
         Args:
             image: uint8 (H, W, 3), RGB.

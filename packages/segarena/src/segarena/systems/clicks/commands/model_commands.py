@@ -319,7 +319,7 @@ def train_command(
             typer.echo(f"best epoch: {result.best}   curves: {curves}")
             model = f"network(path='{result.best}')"
             typer.echo(
-                f'compare it with real clicks on other images: segarena click-data judge ... -m "{model}"'
+                f'compare this model with real clicks on other images: segarena click-data judge ... -m "{model}"'
             )
 
 

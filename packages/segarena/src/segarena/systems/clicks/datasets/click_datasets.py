@@ -201,7 +201,7 @@ def scale_down(
     objects: DecodedMask,
     long_side_px: int,
 ) -> tuple[NDArray[np.uint8], DecodedMask]:
-    """Limit the longer side of image and objects as in the published TETRIS reader.
+    """Scale image and objects down to a maximum side, as the published TETRIS reader does.
 
     Images are never enlarged. Masks are resized bilinearly as well: every value above zero counts
     as the object, and where two objects overlap, the one with the larger code wins. Objects that

@@ -71,7 +71,7 @@ class RobustnessPage(Page):
         return base_user_run(run)
 
     def rules(self, run: Run) -> dict[str, Any]:
-        """Return the options that are not listed in the first section."""
+        """Return the options that the header lists; the first section states the others."""
         options = run.config.benchmark.options
         return {name: options[name] for name in ("solved_at_last", "clicks") if name in options}
 

@@ -71,7 +71,7 @@ def _class_radii(
     labels: NDArray[np.intp],
     neighbours: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return a radius just below the distance to the k-th neighbour within the class, and k."""
+    """Return, for each value, a radius just below the distance to its k-th neighbour in the class, and k."""
     from scipy.spatial import cKDTree
 
     radii = np.empty(len(values))

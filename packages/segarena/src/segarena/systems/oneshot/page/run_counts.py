@@ -264,7 +264,7 @@ def support_kind(list_name: str) -> str:
 
 
 def _given_supports(runs: Sequence[Run]) -> Iterator[tuple[Run, list[str]]]:
-    """Yield the run and the support names of each round of a finished dialogue."""
+    """Yield the run and the support names, for each round of each finished dialogue."""
     for run in runs:
         for dialogue in run.finished():
             for prompts in dialogue.prompts:

@@ -40,7 +40,7 @@ class ImageSource(Protocol):
     """Interface of a collection of images with one mask per class and image."""
 
     def items(self) -> Sequence[ClassImage]:
-        """Return class and image of every mask, sorted; may have to read all masks."""
+        """Return the class and the image of every mask, sorted; this may require reading all masks."""
         ...
 
     def files(self, label: str, image: str) -> tuple[Path, ...]:

@@ -248,7 +248,7 @@ def write_scenes(
 
 
 def format_losses(scenes: SceneSet, file_format: str) -> list[str]:
-    """Describe the properties of these scenes that a format loses; the result is empty if it keeps all."""
+    """Describe the properties of these scenes that a format loses; empty if the format keeps all."""
     carried = _format(file_format).carries
     lost: list[str] = []
     if file_format == "csv" and any(scene.regions for scene in scenes.scenes):

@@ -58,7 +58,7 @@ class TrueRegion:
 
 
 class SegmentRecall(NamedTuple):
-    """Average recall for one kind and occlusion range, using the best `most` segments; NaN without regions."""
+    """Average recall for one kind and occlusion range, using the best `most` segments; NaN if there are no regions."""
 
     kind: RegionKind
     occlusion: str

@@ -39,7 +39,7 @@ class Crossing(NamedTuple):
 
 
 def area(points: Points) -> float:
-    """Return the area in square pixels, 0 below three vertices; opposite loops of a self-intersection cancel out."""
+    """Return the area in square pixels, 0 for fewer than three vertices; opposite loops cancel out."""
     if len(points) < 3:
         return 0.0
     # Coordinates relative to the first vertex keep full precision for a small polygon far from the
@@ -52,7 +52,7 @@ def area(points: Points) -> float:
 
 
 def perimeter(points: Points) -> float:
-    """Return the length of the closed outline in pixels; 0 below two vertices."""
+    """Return the length of the closed outline in pixels; 0 for fewer than two vertices."""
     if len(points) < 2:
         return 0.0
     steps = np.roll(points, -1, axis=0) - points

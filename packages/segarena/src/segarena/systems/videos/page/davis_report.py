@@ -256,7 +256,7 @@ def _value(mean: float, ends: Iterable[float]) -> Value:
 
 
 def _sequence_row(one: TimedRun, sequence: str) -> tuple[str | int | Value, ...]:
-    """Return the row of a sequence; an empty row if this run has no score for it."""
+    """Return the row of a sequence; an empty row if this run has no score for the sequence."""
 
     def scores_of(metric: str) -> list[SampleScore]:
         return [score for score in one.scores(metric) if score.sequence == sequence]

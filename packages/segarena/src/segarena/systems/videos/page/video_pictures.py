@@ -158,7 +158,7 @@ def frame_values(
     key: DialogueId,
     round_: int,
 ) -> NDArray[np.float64]:
-    """Return the mean of J&F over objects in each frame after a round; empty without values."""
+    """Return the mean of J&F over objects in each frame after a round; empty if there are no values."""
     rows = _rows(run, "parts", key).filter(round=round_)
     has_both = {"jaccard", "contour"} <= set(rows.columns)
     if not has_both:

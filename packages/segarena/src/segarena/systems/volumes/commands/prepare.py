@@ -40,7 +40,7 @@ def prepare(
     password: Annotated[
         str | None,
         typer.Option(
-            help="Password for encrypted archives; you get it from the providers.",
+            help="Password for encrypted archives, as received from the data providers.",
             envvar="SEGARENA_ARCHIVE_PASSWORD",
         ),
     ] = None,

@@ -184,10 +184,12 @@ class NiftiFolder(ListedDataset[VolumeSample]):
         case = self._cases[sample_id]
         if case.image is None:
             raise InvalidImage(
-                f"{case.files[0]}: label without image; add it or set unpaired='skip'"
+                f"{case.files[0]}: label without image; add the image or set unpaired='skip'"
             )
         if not case.labels:
-            raise InvalidMask(f"{case.image}: image without label; add it or set unpaired='skip'")
+            raise InvalidMask(
+                f"{case.image}: image without label; add the label or set unpaired='skip'"
+            )
         expected = read_header(case.image, slice_axis=self._slice_axis).grid
         labels = self._labels(case, expected)
         voxels, grid = read_volume(

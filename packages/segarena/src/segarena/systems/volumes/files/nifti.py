@@ -183,7 +183,7 @@ def _wrong_length(
     length = f"only {found:,}" if found < expected else "more"
     return InvalidImage(
         f"{path}: expected {expected:,} bytes according to the header, the file has {length}; "
-        "it is damaged; copy or export it again"
+        "it is damaged, so copy or export it again"
     )
 
 

@@ -34,7 +34,7 @@ def click_wrong_pixels(
     *,
     one_fraction: bool = False,
 ) -> tuple[Click, ...]:
-    """Return one random click of the right sign on each slice with errors ("1PPS Refine" in the paper).
+    """Return one random click with the right sign on each slice that has errors ("1PPS Refine" in the paper).
 
     By default, each slice with errors uses its own random number. With `one_fraction`, a single
     random fraction is used for all slices, and each click is the wrong pixel at that fraction of
@@ -125,7 +125,7 @@ def click_largest_error(comparison: Comparison, rng: np.random.Generator) -> tup
 
 
 def _deepest_error_voxels(comparison: Comparison) -> NDArray[np.int64]:
-    """Return the deepest voxels of the largest error, (n, 3) in raster order; empty without errors."""
+    """Return the deepest voxels of the largest error, (n, 3) in raster order; empty if there is no error."""
     none = np.zeros((0, 3), dtype=np.int64)
     # Missing and surplus voxels may form a common error, as in the challenge's script.
     error = largest_component(comparison.wrong_planes, ties="first")

@@ -40,7 +40,7 @@ Pair = tuple[str, Arrays, Arrays]
 
 
 class Watched:
-    """A published predictor that keeps the masks of all rounds and the clicks of the last one."""
+    """A published predictor that keeps the masks of all rounds and the clicks of the last round."""
 
     def __init__(self, predictor: Any) -> None:
         self.predictor = predictor
@@ -107,7 +107,7 @@ class Inputs:
 
 
 def standardized(logits: Any) -> Any:
-    """Return random logits with mean 0 and deviation 1, so that masks are neither empty nor full."""
+    """Return random logits, standardized to mean 0 and deviation 1, so that masks are neither empty nor full."""
     return (logits - logits.mean().detach()) / (logits.std().detach() + 1e-6)
 
 
@@ -284,18 +284,18 @@ def evaluated(
 
 
 def ritm(repository: Path) -> list[Pair]:
-    """Compare with `--eval-mode=cvpr` and a smaller window."""
+    """Compare RITM with the published evaluation: `--eval-mode=cvpr` and a smaller window."""
     return zooming(repository, {"zoom_in_params": {"target_size": 200}}, zoom_px=200)
 
 
 def simpleclick(repository: Path) -> list[Pair]:
-    """Compare with `--eval-mode=fixed224`."""
+    """Compare SimpleClick with the published evaluation: `--eval-mode=fixed224`."""
     window = {"skip_clicks": -1, "target_size": (224, 224)}
     return zooming(repository, {"zoom_in_params": window}, zoom_px=224)
 
 
 def cfr_icl(repository: Path) -> list[Pair]:
-    """Compare with `--eval-mode=fixed224 --cf-n=2 --acf`."""
+    """Compare CFR-ICL with the published evaluation: `--eval-mode=fixed224 --cf-n=2 --acf`."""
     window = {"skip_clicks": -1, "target_size": (224, 224)}
     passes = {"cascade_step": 3, "cascade_adaptive": True, "cascade_clicks": 1}
     published = {"zoom_in_params": window, "predictor_params": passes}
@@ -303,7 +303,7 @@ def cfr_icl(repository: Path) -> list[Pair]:
 
 
 def fbrs(repository: Path) -> list[Pair]:
-    """Compare with the published evaluation and a smaller window; it loads the weights itself."""
+    """Compare f-BRS with the published evaluation, which loads the weights itself, in a smaller window."""
     import torch
 
     model = load_model(repository, zoom_px=200)
@@ -345,7 +345,7 @@ def follow_clicks(network: Any) -> None:
 
 
 def segnext(repository: Path) -> list[Pair]:
-    """Compare with the published evaluation at 256 px; both read a checkpoint with two fusion blocks."""
+    """Compare SegNext with the published evaluation at 256 px; both read a checkpoint with two fusion blocks."""
     import torch
 
     model = load_model(repository, side_px=256)
@@ -377,7 +377,7 @@ def segnext(repository: Path) -> list[Pair]:
 
 
 def prompt_rounds(shape: tuple[int, int], seed: int, with_scribbles: bool) -> list[list[Any]]:
-    """Return all prompts up to each round of two dialogues: one with clicks, one that starts with a box.
+    """Return, for each round of two dialogues, all prompts so far; one has clicks, the other starts with a box.
 
     The third click and the second scribble are negative. The fourth round begins a new dialogue.
     """
@@ -562,7 +562,7 @@ def sam_med2d_images(
 
 
 def scribbleprompt(repository: Path) -> list[Pair]:
-    """Compare with the predictor of the published app, which gets masks of the drawn scribbles."""
+    """Compare ScribblePrompt with the predictor of the published app, which receives scribbles as masks."""
     import torch
     from torch.nn import functional
 

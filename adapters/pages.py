@@ -1,4 +1,4 @@
-"""Write README.md here and in each adapter's folder, from the facts in its adapter.toml: python adapters/pages.py."""
+"""Write README.md here and in each adapter's folder, from the adapter.toml files: python adapters/pages.py."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def hsnet(repository: Path) -> Pairs:
     seen: dict[str, Any] = {}
 
     class Network:
-        """Stands in for a network and keeps the batch that it receives."""
+        """Replaces a network and keeps the batch that it receives."""
 
         def predict_mask_nshot(self, batch: Any, nshot: int) -> Any:
             seen.update(batch)
@@ -200,7 +200,7 @@ def segvol(repository: Path) -> Pairs:
 
 
 def sam_med3d(_repository: Path) -> Pairs:
-    """Compare the volume at 1.5 mm, in the steps of `data_preprocess` of the published code."""
+    """Compare the volume at 1.5 mm with the result of the steps of the published `data_preprocess`."""
     import torch
     import torchio
 

@@ -1,4 +1,4 @@
-"""Loads of a run, and the time after its last dialogue: `python benches/after_dialogues.py`.
+"""How often a run loads its samples, and the time after its last dialogue: `python benches/after_dialogues.py`.
 
 Samples are tiny, but loading one of them takes a fixed processor time. A run loads each sample once, at any number of
 workers, and what remains after the last dialogue does not depend on the time of a load. Two runs are compared, with

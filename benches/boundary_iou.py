@@ -1,4 +1,4 @@
-"""Boundary IoU of large objects, compared with the published implementation: `python benches/boundary_iou.py`.
+"""Time of the boundary IoU of large objects, compared with the published code: `python benches/boundary_iou.py`.
 
 The published implementation erodes both masks on the full frame in every call. Our code gets a new `Comparison` in
 every repetition; the target's band is kept in its `Reference`, as over the rounds of a dialogue, and is not timed.
@@ -33,7 +33,7 @@ Bools = NDArray[np.bool_]
 
 
 def main() -> None:
-    """Print the ratio for each object; exit with 1 if the largest of a size misses its limit."""
+    """Print the ratio for each object; exit with 1 if the largest ratio of a size misses its limit."""
     options = argument_parser(__doc__).parse_args()
     cv2.setNumThreads(1)
     figures = Figures(BARS, has_bars=not options.quick)

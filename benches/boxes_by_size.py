@@ -1,4 +1,4 @@
-"""Difference of simulated boxes from people's, by size: `python benches/boxes_by_size.py FOLDER USER...`.
+"""Difference between simulated and people's boxes, by object size: `python benches/boxes_by_size.py FOLDER USER...`.
 
 FOLDER is a collection with boxes, written by `segarena people import`. With a second collection,
 `--beside FOLDER`, its people are also compared with those of the first, as a reference.
@@ -77,7 +77,7 @@ def beside(
     classes: Sequence[str],
     seed: int,
 ) -> list[SizeTest]:
-    """Return the tests between two groups of people, with equally many random boxes of each in each size class."""
+    """Test two groups of people against each other; each size class takes equally many random boxes of both."""
     rng = np.random.default_rng(seed)
     pairs: list[tuple[NDArray[np.float64], NDArray[np.float64], str]] = []
     for name in dict.fromkeys(classes):

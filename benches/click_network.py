@@ -1,4 +1,4 @@
-"""Click maps of 8 errors of one image, in one call and in single calls as published.
+"""Time of click maps for 8 errors of one image: one call, compared with single calls as published.
 
     python benches/click_network.py [--size b]
 

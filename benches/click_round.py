@@ -1,4 +1,4 @@
-"""One round of a click benchmark compared with a baseline: next click, IoU, boundary IoU.
+"""Time of one round of a click benchmark, compared with a baseline: next click, IoU, boundary IoU.
 
     python benches/click_round.py [--repeats 15] [--quick]
 
@@ -94,7 +94,7 @@ BOUNDARY_IOU = BoundaryIou(empty="nan")
 
 
 def our_round(prediction, reference, clicked):
-    """Return the same, from a new comparison."""
+    """Return what `plain_round` returns, from a new comparison."""
     comparison = Comparison(prediction, reference)
     click = deepest_error(comparison, clicked)
     return click, IOU(comparison)["iou"], BOUNDARY_IOU(comparison)["boundary_iou"]
@@ -246,7 +246,7 @@ def all_cases(is_quick):
 
 
 def measure(prediction, target, ignore, pairs) -> PairedTime:
-    """Return the times of both in alternation, after checking that their results agree."""
+    """Time both implementations in alternation, after checking that their results agree."""
     reference = Reference(target, ignore)
     judged_out = np.zeros(target.shape, dtype=bool)
     if ignore is not None:
@@ -261,7 +261,7 @@ def measure(prediction, target, ignore, pairs) -> PairedTime:
 
 
 def measure_click(prediction, target, pairs) -> PairedTime:
-    """Return the times of the click alone, with the target's window and area in the reference, as from round 2 on."""
+    """Return the times of the click alone, with the target's window and area already cached, as from round 2 on."""
     reference = Reference(target)
     deepest_error(Comparison(prediction, reference))
     everything = np.ones(target.shape, dtype=bool)
@@ -292,7 +292,7 @@ def pairs_for(target, repeats):
 
 
 def main():
-    """Print the ratio of each case; exit with 1 if the largest of a group misses its limit."""
+    """Print the ratio of each case; exit with 1 if the largest ratio of a group misses its limit."""
     parser = argument_parser(__doc__)
     parser.add_argument("--repeats", type=int, default=15)
     options = parser.parse_args()

@@ -31,7 +31,7 @@ BARS = {
 
 
 def run_in(scratch: Path, work: Callable[[Path], object]) -> Callable[[], None]:
-    """Return a call that runs in a new folder and removes it."""
+    """Return a function that does the work in a new folder, and then removes the folder."""
 
     def run() -> None:
         work(scratch / "run")

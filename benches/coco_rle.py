@@ -1,4 +1,4 @@
-"""Encode masks as COCO strings, compared with pycocotools: `python benches/coco_rle.py`.
+"""Time of encoding masks as COCO strings, compared with pycocotools: `python benches/coco_rle.py`.
 
 pycocotools is not installed with the project; without it (`pip install pycocotools`) only the time relative to the
 yardstick of `measurement.py` is reported. Its encoder takes masks in column-major order, so the conversion of a

@@ -1,4 +1,4 @@
-"""J and F of a whole video of 70 frames of 480 x 854 with 3 objects, compared with a baseline.
+"""Time of J and F on a video of 70 frames of 480 x 854 with 3 objects, compared with a baseline.
 
     python benches/davis_metrics.py [--repeats 5]
 
@@ -97,7 +97,7 @@ def plain(prediction: Any, target: Any) -> tuple[Any, Any]:
 
 
 def peak_bytes(prediction: Any, target: Any) -> float:
-    """Return the peak memory of the evaluation, for each pixel of the stack."""
+    """Return the peak memory of the evaluation per pixel of the stack."""
     tracemalloc.start()
     JaccardContourMetric().of(ObjectsComparison(prediction, ObjectsReference(target, OBJECTS)))
     peak = tracemalloc.get_traced_memory()[1]

@@ -1,4 +1,4 @@
-"""The scribbling robot in one frame of 480 x 854, compared with a baseline.
+"""Time of the scribbling robot in one frame of 480 x 854, compared with a baseline.
 
     python benches/davis_robot.py [--repeats 5]
 
@@ -104,7 +104,7 @@ def scene(objects):
 
 
 def measure(prediction, target, settings, objects, pairs):
-    """Return the times of both, whose lines must be equal, and the number of lines."""
+    """Return the times of both robots, whose lines must be equal, and the number of lines."""
     wide = prediction.astype(np.int64), target.astype(np.int64)
     plain = plain_lines(*wide, settings, objects)
     ours = draw_lines(prediction, target, settings, objects=objects)
@@ -125,7 +125,7 @@ def measure(prediction, target, settings, objects, pairs):
 
 
 def main():
-    """Print the ratio of each case; exit with 1 if the largest of a number of objects misses its limit."""
+    """Print the ratio of each case; exit with 1 if the largest ratio for a number of objects misses its limit."""
     parser = argument_parser(__doc__)
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()

@@ -1,4 +1,4 @@
-"""Overhead of a session of the DAVIS Interactive Challenge in addition to the participant's model.
+"""Time that a session of the DAVIS Interactive Challenge takes in addition to the participant's model.
 
     python benches/davis_session.py [--interactions 8]
 
@@ -86,7 +86,7 @@ def answers(dataset: OneVideo, interactions: int) -> list[Any]:
 def overheads(
     dataset: OneVideo, given: list[Any], folder: Path
 ) -> tuple[list[float], list[float], float, float]:
-    """Return processor seconds of each submission, of a yardstick after each, of the end, and of resuming."""
+    """Return the processor seconds of each submission, of a yardstick after each, of ending and of resuming."""
     taken: list[float] = []
     yardsticks: list[float] = []
     settings = {"dataset": dataset, "max_nb_interactions": len(given), "folder": folder}

@@ -1,4 +1,4 @@
-"""Edge matching, thinning and region tables compared with baselines: python benches/edge_matching.py [FOLDER].
+"""Time of edge matching, thinning and region tables, compared with baselines: python benches/edge_matching.py [FOLDER].
 
 FOLDER contains BSDS500; without it, generated label maps of the same size are used. Large blobs are
 thinned too: smooth ones of three sizes, a disc, and a full frame. The
@@ -73,7 +73,7 @@ def candidate_graph(first: np.ndarray, second: np.ndarray, radius_px: float) -> 
 
 
 def plain_matching(first: np.ndarray, second: np.ndarray, radius_px: float) -> int:
-    """Return the pairs of one assignment in which every pixel may stay unmatched at a cost."""
+    """Return the number of pairs of one assignment in which a pixel may stay unmatched at a cost."""
     graph = candidate_graph(first, second, radius_px)
     rows, columns = graph.shape
     alone = csr_array((np.full(rows, 1e7), (np.arange(rows), np.arange(rows))), shape=(rows, rows))
@@ -174,7 +174,7 @@ def main() -> None:
 
 
 def median_ratio(times: dict[str, list[float]], one: str, other: str) -> float:
-    """Return the median of the ratios of two operations, which alternated."""
+    """Return the median ratio of the times of two operations, which were measured in alternation."""
     return statistics.median(
         first / second for first, second in zip(times[one], times[other], strict=True)
     )

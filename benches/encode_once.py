@@ -109,7 +109,7 @@ class Photographs:
 
 
 def turned(pixels, way):
-    """Return an image rotated by `way` quarter turns, mirrored first from the fifth on."""
+    """Return an image rotated by `way` quarter turns; from the fifth way on, it is mirrored first."""
     mirrored = pixels[:, ::-1] if way >= WAYS // 2 else pixels
     return np.ascontiguousarray(np.rot90(mirrored, way % 4))
 
@@ -184,14 +184,14 @@ class Stopwatch:
         self.seconds = []
 
     def now(self):
-        """Return the time at which all requested work is done; other programs do not change it on the CPU."""
+        """Return the time at which all requested work is done; on the CPU, other programs do not affect it."""
         if not self.is_gpu:
             return time.process_time()
         torch.cuda.synchronize()
         return time.perf_counter()
 
     def around(self, call):
-        """Return `call`, timed."""
+        """Return a function that calls `call` and records the time."""
 
         def timed(*arguments, **options):
             start = self.now()
@@ -352,7 +352,7 @@ def in_own_process(part, folder, options):
 
 
 def do_part(options):
-    """Measure one part and write its figures beside its output."""
+    """Measure one part, and write its figures next to its output."""
     # Random weights turn the padding of a photograph into denormal numbers, with which the encoder
     # takes twelve times as long. Threads inherit this setting only if it precedes them.
     torch.set_flush_denormal(True)
@@ -366,7 +366,7 @@ def do_part(options):
 
 
 def report(once, many, options):
-    """Report the figures. In other cases than the default one, only the number of passes has a limit."""
+    """Report the figures. In cases other than the default, only the number of passes has a limit."""
     targets = 2 * options.images
     plain_s = many["plain_click_s"] * many["clicks"]
     passes = "passes of the encoder / images"

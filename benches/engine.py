@@ -110,7 +110,7 @@ def equal_work(folder: Path, count: int) -> str:
 
 
 def place_of(folder: Path, kind: str, index: int) -> Path:
-    """Return the path of a picture; creates its folder."""
+    """Return the path of a picture, and create its folder."""
     (folder / kind).mkdir(parents=True, exist_ok=True)
     return folder / kind / f"{index:04d}.png"
 

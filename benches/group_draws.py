@@ -1,4 +1,4 @@
-"""One sample from each of ten clicking groups on one error map, compared with the published method.
+"""Time of one sample from each of ten clicking groups on one error map, compared with the published method.
 
     python benches/group_draws.py [--repeats 15]
 
@@ -75,7 +75,7 @@ def full_sort_draws(click_map, error, uniforms):
 
 
 def click_maps(shape, pixels):
-    """Yield (name, map, error) with the given number of error pixels: smooth as a network's, and by depth with ties."""
+    """Yield (name, map, error) with the given number of error pixels: one smooth map, one of depths with ties."""
     rows, columns = np.indices(shape)
     height = np.sqrt(pixels / np.pi / 1.5)
     error = (
@@ -93,7 +93,7 @@ def click_maps(shape, pixels):
 
 
 def main():
-    """Print the ratio of each map; exit with 1 if the largest of a size misses its limit."""
+    """Print the ratio of each map; exit with 1 if the largest ratio of a size misses its limit."""
     parser = argument_parser(__doc__)
     parser.add_argument("--repeats", type=int, default=15)
     options = parser.parse_args()

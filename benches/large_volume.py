@@ -1,4 +1,4 @@
-"""One run on a volume of 300 x 512 x 512 voxels: its memory and time: `python benches/large_volume.py`.
+"""Memory and time of a run on a volume of 300 x 512 x 512 voxels: `python benches/large_volume.py`.
 
 A new process evaluates a stand-in for a model, which returns a moved ellipsoid, in the rounds of `cvpr2025` (a box,
 then five clicks). Peak memory is resident memory beyond that of the same run on a small volume, relative to the size of
@@ -40,7 +40,7 @@ assert folder.config.counts.failures == 0, folder.config.counts
 
 
 def ellipsoid(shape: tuple[int, int, int], moved: float = 0.0) -> NDArray[np.bool_]:
-    """Return an ellipsoid with half axes of a fifth of the volume, moved by a share of them."""
+    """Return an ellipsoid with half axes of a fifth of the volume, moved by a share of these axes."""
     planes, rows, columns = (
         ((np.arange(length) - length * (0.5 + 0.2 * moved)) / (0.2 * length)) ** 2
         for length in shape
@@ -81,7 +81,7 @@ class OneVolume:
 
 
 class MovedEllipsoid:
-    """Returns the ellipsoid moved by a tenth, and by less in every round."""
+    """Returns the ellipsoid moved by a tenth, and by less in every later round."""
 
     sample_kinds = frozenset({"volume"})
     prompt_kinds = frozenset({"box", "limits", "click"})

@@ -1,4 +1,4 @@
-"""Information that prompts reveal without the image, and its measuring time: `python benches/leak_meter.py [FOLDER]`.
+"""Information that prompts reveal without the image, and time to measure it: `python benches/leak_meter.py [FOLDER]`.
 
 One dialogue continues without end, and each answer is the mask that the prompts so far suggest.
 Clicks are those of the user `centre` on the demo photographs' objects of at least a tenth of the
@@ -38,7 +38,7 @@ BARS = {
 def told(
     sample: Sample, target: Target, user: str, rounds: Iterable[int]
 ) -> dict[int, tuple[float, float]]:
-    """Return the blind IoU after the given rounds (of a video in its best frame), and the seconds to measure it."""
+    """Return the blind IoU after the given rounds (for a video, in its best frame) and the seconds to measure it."""
     last, found = max(rounds), {}
     rules = Rules(benchmark="", dataset="", metrics=(), rounds=last + 1)
     start, who = empty_comparison(sample, target), build("user", PluginSpec.of(user))

@@ -1,4 +1,4 @@
-"""One run on a video of 100 frames of 480 x 854 with 10 objects: `python benches/long_videos.py`.
+"""Time and memory of a run on a video of 100 frames of 480 x 854 with 10 objects: `python benches/long_videos.py`.
 
 A new process evaluates a stand-in for a model, which returns moved objects, in three interactions of `davis`. Processor
 time and memory beyond those of a video of 10 frames are those of 90 frames. A frame is compared with one round of the
@@ -66,7 +66,7 @@ class OneVideo:
         self.frames = frames
 
     def load(self, sample_id: str) -> VideoSample:
-        """Return the video; each frame is an array of its own."""
+        """Return the video; each frame is a separate array."""
         pictures = [np.full((*FRAME, 3), 80, dtype=np.uint8) for _ in range(self.frames)]
         target = Target(id="objects", mask=draw_objects(self.frames))
         return VideoSample(id=sample_id, frames=pictures, frame_shape=FRAME, targets=(target,))

@@ -1,4 +1,4 @@
-"""`segarena look` on a run of 500 targets: opening it, a page of the list, its first thumbnails.
+"""Time of `segarena look` on a run of 500 targets: opening it, a page of the list, its first thumbnails.
 
     python benches/look_targets.py [--targets 500]
 

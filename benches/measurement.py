@@ -37,7 +37,7 @@ Clock = Callable[[], float]
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """Limit of a figure: the largest value, or the smallest for `is_minimum`. None: the figure has no limit."""
+    """Limit of a figure: its largest value, or its smallest if `is_minimum`; None for no limit."""
 
     limit: float | None
     unit: str = ""
@@ -52,7 +52,7 @@ class Bar:
         return value <= self.limit
 
     def __str__(self) -> str:
-        """Return the limit as text, empty without one."""
+        """Return the limit as text; empty if there is none."""
         if self.limit is None:
             return ""
         return f"{'>=' if self.is_minimum else '<='} {self.limit:.3g}"
@@ -217,7 +217,7 @@ def yardstick() -> None:
 
 
 def slowdown() -> float:
-    """Return how many times as long as on the reference machine a yardstick takes here now, at least 1.
+    """Return by what factor a yardstick takes longer here now than on the reference machine, at least 1.
 
     It is measured for each figure, because other work on the machine slows its caches for minutes.
     """

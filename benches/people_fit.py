@@ -1,4 +1,4 @@
-"""Fits to a tiny collection of people's prompts, `segarena people fit`: `python benches/people_fit.py`.
+"""Time of `segarena people fit` on a tiny collection of people's prompts: `python benches/people_fit.py`.
 
 Boxes of six people, with offsets of a known distribution, and strokes of two people on four objects: the sizes of a
 first study. Both are compared with the yardstick of `measurement.py`.
@@ -31,7 +31,7 @@ def make_boxes(count: int) -> PersonBoxes:
 
 
 def make_drawings(objects: int) -> list[PersonDrawing]:
-    """Return a curl of each of two people within each of some ellipses."""
+    """Return a curl by each of two people within each of several ellipses."""
     rng = np.random.default_rng(0)
     rows, columns = np.mgrid[: SHAPE[0], : SHAPE[1]]
     drawings: list[PersonDrawing] = []

@@ -1,4 +1,4 @@
-"""Time of a full RClicks run, twelve users and 20 rounds, outside the model, for a fast model.
+"""Time that a full RClicks run (twelve users, 20 rounds) with a fast model spends outside the model.
 
     python benches/rclicks_run.py [--images 1] [--repeats 3]
 
@@ -66,7 +66,7 @@ class Clock:
         vars(self).update(vars(Clock()))
 
     def note_round(self, dialogues):
-        """Record that a round's predict begins."""
+        """Record the start of a round's `predict`."""
         theirs = self.model_s + self.users_s + self.metrics_s
         self.rounds.append((time.process_time() - theirs, dialogues))
 
@@ -77,7 +77,7 @@ class Clock:
         return [1000 * (stop - start) / dialogues for (start, dialogues), (stop, _) in pairs]
 
     def times(self, kind, name, whose):
-        """Count the calls of a method as those of the model, of users or of metrics."""
+        """Add the time of a method's calls to that of the model, of users or of metrics."""
         method = getattr(kind, name)
 
         @wraps(method)

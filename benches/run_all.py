@@ -134,7 +134,7 @@ def run_bench(name: str, *, is_quick: bool = False) -> BenchResult:
 
 
 def read_recorded(file: Path = RECORDED) -> dict[str, dict[str, float]]:
-    """Return the recorded figures of each bench; empty without a record."""
+    """Return the recorded figures of each bench; empty if there is no record."""
     if not file.exists():
         return {}
     return json.loads(file.read_text())

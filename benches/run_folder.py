@@ -95,7 +95,7 @@ def user_names(count: int) -> list[str]:
 def tables_of(
     names: list[str], users: list[str], rng: np.random.Generator
 ) -> dict[str, pl.DataFrame]:
-    """Return the tables of a dialogue of each user about each sample, without masks."""
+    """Return the tables of one dialogue per user and sample, without masks."""
     dialogues = len(names) * len(users)
     count = dialogues * ROUNDS
     targets = [f"{number % 7}" for number in range(len(names))]

@@ -1,4 +1,4 @@
-"""Checks of large scenes in the studio: the first, after one edit, and again for the review page.
+"""Time of the checks of large scenes in the studio: the first, after one edit, and again for the review page.
 
 Times are processor time. Seconds after one edit are what finishing a picture takes; the ratios to the first check do
 not depend on the machine.

@@ -1,4 +1,4 @@
-"""Strokes of the scribbler in frames of 480 x 854.
+"""Time per stroke of the scribbler in frames of 480 x 854.
 
     python benches/scribbler.py [--repeats 5]
 

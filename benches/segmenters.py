@@ -64,7 +64,7 @@ def next_click(prediction: np.ndarray, target: np.ndarray) -> Click | None:
 
 
 def measure(name: str, rounds: int) -> tuple[list[float], list[float]]:
-    """Return seconds per encoding and seconds per click of one segmenter."""
+    """Return the seconds per encoding and per click of one segmenter."""
     segmenter = registry.build("segmenter", name)
     encodings, clicks = [], []
     segmenter.encode(photographs()[0])  # imports and warm-up

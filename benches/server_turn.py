@@ -1,4 +1,4 @@
-"""One turn of a challenge on the server: a mask of 480 x 854 is evaluated: `python benches/server_turn.py`.
+"""Time of one turn of a challenge, in which the server evaluates a mask of 480 x 854: `python benches/server_turn.py`.
 
 A turn is read, checked and evaluated, and its reply with the next prompts is written, while the sample is in the
 evaluator's memory; the database and HTTP are not part of it. It is compared with the same round without a server (next
@@ -50,7 +50,7 @@ def write_pool(folder: Path, target: NDArray[np.bool_]) -> str:
 
 
 def pack(number: int, mask: NDArray[np.bool_] | None) -> ChargedTurn:
-    """Return the turn that opens the dialogue (None), or answers its last prompt."""
+    """Return the turn that opens the dialogue (without a mask), or the one that answers its last prompt."""
     identity = str(uuid.UUID(int=number))
     if mask is None:
         return ChargedTurn(body=pack_turn(TurnMessage(id=identity, open=[0])), charged_s=0.0)

@@ -88,7 +88,7 @@ def segarena_command() -> str:
 
 
 def measure(command_s: Callable[[], float], pairs: int) -> tuple[float, float]:
-    """Return the median ratio of a command to importing NumPy, and the median seconds of importing it."""
+    """Return the median ratio of a command's time to that of importing NumPy, and the latter in seconds."""
     command_s()
     ratios: list[float] = []
     imports_s: list[float] = []

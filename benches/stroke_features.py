@@ -1,4 +1,4 @@
-"""Features of strokes on a goal, compared with a baseline that processes the whole picture each time.
+"""Time of the features of strokes on a goal, compared with a baseline that processes the whole picture each time.
 
     python benches/stroke_features.py [--repeats 5]
 

@@ -1,4 +1,4 @@
-"""A save in the studio: one region of 300 was edited, and the editor sends a patch: `python benches/studio_save.py`.
+"""Time of a save in the studio: the editor sends a patch of one region of 300: `python benches/studio_save.py`.
 
 The time is that of reading the request, applying the patch to the stored draft, checking the whole drawing and writing
 the new draft and its undo history into the database (SQLite), without HTTP. It is compared with the yardstick of

@@ -1,4 +1,4 @@
-"""Building the tiers of a one-shot dataset, `segarena toss build`: `python benches/toss_building.py`.
+"""Time of `segarena toss build`, which builds the tiers of a one-shot dataset: `python benches/toss_building.py`.
 
 Textured scenes of 4 classes in 2 folds, drawn from a fixed seed. The time is that of one more image: a build of few
 images is subtracted from one of many. A second call finds all stages finished.

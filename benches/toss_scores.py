@@ -1,4 +1,4 @@
-"""Scores of a list of the published size, and counts of 512 x 512 masks compared with plain torch indexing.
+"""Time of scores of a list of the published size, and of mask counts compared with plain torch indexing.
 
 python benches/toss_scores.py
 """

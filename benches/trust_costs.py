@@ -121,7 +121,7 @@ def ratios(
 def grabcut_run(
     dataset: str, samples: int, repeats: int, scratch: Path, *, each: bool
 ) -> dict[str, float]:
-    """Return the ratio of a run with all three, and with each of them if requested."""
+    """Return the ratio of a run with all three features, and with each of them if requested."""
 
     def run() -> None:
         shutil.rmtree(scratch, ignore_errors=True)
@@ -168,7 +168,9 @@ def main() -> None:
     )
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument(
-        "--each", action="store_true", help="Also measure the cost of each of the three in the run."
+        "--each",
+        action="store_true",
+        help="Also measure the cost of each of the three features in the run.",
     )
     options = parser.parse_args()
     cv2.setNumThreads(1)

@@ -61,7 +61,7 @@ def plain_dice(prediction: Any, target: Any) -> float:
 
 
 def plain_nsd(prediction: Any, target: Any, tolerance_mm: float = 2.0) -> float:
-    """Return NSD in the steps of the published surface-distance.
+    """Return NSD by the steps of the published package surface-distance.
 
     These are a crop around both masks, pattern codes by correlation, a distance transform of each surface, and sorted
     lists of distances with their areas.
@@ -102,7 +102,7 @@ def measure_small_nsd(prediction: Any, target: Any, pairs: int, figures: Figures
 
 
 def measure(name: str, radius_mm: float, pairs: int, figures: Figures) -> float:
-    """Report the times for one object; return the difference of Dice."""
+    """Report the times for one object; return the difference in Dice from the baseline."""
     target = ball((150, 250, 260), radius_mm)
     prediction = ball((151, 252, 261), 1.05 * radius_mm)
     reference = Reference(target, spacing_mm=SPACING_MM)

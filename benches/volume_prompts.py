@@ -1,4 +1,4 @@
-"""Prompts in radiology volumes, compared with a baseline on full volumes.
+"""Time and memory of prompts in radiology volumes, compared with a baseline on full volumes.
 
     python benches/volume_prompts.py [--repeats 5] [--quick]
 
@@ -113,7 +113,7 @@ def plain_snap(pixels, wanted):
 
 
 def first_snap(pixels, wanted):
-    """Return the same, but of equally near pixels the first, which a tree does not guarantee."""
+    """Return the first of the pixels nearest to `wanted`; `plain_snap` may return another of them."""
     return tuple(int(i) for i in pixels[((pixels - wanted) ** 2).sum(axis=1).argmin()])
 
 
@@ -136,7 +136,7 @@ def plain_points(target, snap=plain_snap):
 
 
 def plain_signed_points(target, count=5):
-    """Return points per slice of both signs, the ring from two grey dilations of the volume."""
+    """Return points per slice of both signs, with the ring computed by two grey dilations of the volume."""
     near = grey_dilation(target, footprint=disk(2)[None])
     ring = grey_dilation(near, footprint=disk(3)[None]) - near
     rng = np.random.default_rng(0)
@@ -228,7 +228,7 @@ def compare(name, prediction, target, pairs, figures):
 
 
 def measure_alone(name, prediction, target, pairs, figures):
-    """Report the sweep; return the peak bytes per voxel of it and of the corrections, which have no baseline."""
+    """Report the sweep; return the highest peak bytes per voxel of it and of the corrections without a baseline."""
     reference = Reference(target)
     rng = np.random.default_rng(0)
 
@@ -254,7 +254,7 @@ def measure_alone(name, prediction, target, pairs, figures):
 
 
 def measure_filling(shape):
-    """Return the peak bytes per voxel of corrections of errors that fill the volume."""
+    """Return the peak bytes per voxel for correcting errors that fill the volume."""
     nothing, everything = np.zeros(shape, dtype=bool), np.ones(shape, dtype=bool)
     noise = np.random.default_rng(0).integers(0, 2, shape, dtype=np.uint8).view(np.bool_)
     rng = np.random.default_rng(0)

@@ -49,7 +49,7 @@ BARS = {
 
 
 class Disc:
-    """Model that returns a disc; for a volume, it reads a number in each page."""
+    """Model that returns a disc; for a volume, it reads a number from each memory page."""
 
     sample_kinds = frozenset({"image", "volume"})
     prompt_kinds = frozenset({"click"})
@@ -126,7 +126,7 @@ def seconds_on_a_core(pid: int) -> float:
 def alternate(
     asked: Mapping[str, tuple[Callable[[], object], int]], repeats: int, calls: int
 ) -> dict[str, list[tuple[float, float]]]:
-    """Return for each way the seconds of a call in each turn: CPU time of both processes, and wall time."""
+    """Return, for each way, the seconds of a call in each turn: CPU time of both processes, and wall time."""
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in asked}
     order = list(asked)
     for _ in range(repeats):
@@ -196,7 +196,7 @@ def main() -> None:
         return
     parser = argument_parser(__doc__)
     parser.add_argument(
-        "--repeats", type=int, default=30, help="number of rounds of 20 calls of predict"
+        "--repeats", type=int, default=30, help="number of rounds, each of 20 calls of predict"
     )
     parser.add_argument("--volumes", type=int, default=7, help="number of volumes that are sent")
     options = parser.parse_args()

@@ -53,7 +53,7 @@ class Model:
             self.network.load_state_dict(checkpoint["model"])
 
     def encode(self, sample):
-        """Return the slices as normalized pictures of 512 px: (D, 3, 512, 512); and the shape of the volume."""
+        """Return the slices as normalized pictures, (D, 3, 512, 512), and the shape of the volume."""
         voxels = np.asarray(sample.voxels, dtype=np.float32)
         low, high = np.percentile(voxels, (0.5, 99.5))
         grey = (voxels.clip(low, high) - low) / max(float(high - low), 1e-8)

@@ -67,7 +67,7 @@ class Model:
         return {"frames": frames.permute(0, 3, 1, 2)[None], "queries": {}}
 
     def predict(self, encoded, dialogues):
-        """Return for each dialogue the labels of all objects in all frames."""
+        """Return the labels of all objects in all frames, for each dialogue."""
         with torch.no_grad():
             return [self.answer(encoded, dialogue) for dialogue in dialogues]
 

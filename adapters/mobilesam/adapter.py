@@ -43,7 +43,7 @@ class Model:
         return {name: getattr(self.predictor, name) for name in names}
 
     def predict(self, encoded, dialogues):
-        """Return for each dialogue its mask, and low-resolution logits for the next round."""
+        """Return each dialogue's mask, and its low-resolution logits for the next round."""
         for name, value in encoded.items():
             setattr(self.predictor, name, value)
         self.predictor.is_image_set = True

@@ -26,7 +26,7 @@ FITTING = {
 
 
 class Model:
-    """RePRI with PSPNet's features of 417 px; it estimates the object's share of the query image itself.
+    """RePRI with PSPNet's features at 417 px; it estimates the object's share of the query image.
 
     Args:
         repository: a checkout of the published code; a relative path starts at the folder of this file.

@@ -76,7 +76,7 @@ class Model:
         return sample.image
 
     def predict(self, image, dialogues):
-        """Return for each dialogue its mask, and the predictor state for the next round."""
+        """Return each dialogue's mask, and its predictor state for the next round."""
         return [self.answer(image, dialogue) for dialogue in dialogues]
 
     def answer(self, image, dialogue):

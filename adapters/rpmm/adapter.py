@@ -57,7 +57,7 @@ class Model:
         self.network.to(device).eval()
 
     def encode(self, sample):
-        """Return the image, resized and normalized: (1, 3, 481, 481); and its shape."""
+        """Return the image, resized and normalized, as (1, 3, 481, 481), and its original shape."""
         # Like the published code, use Pillow, which averages over all pixels when it shrinks an image.
         small = Image.fromarray(np.ascontiguousarray(sample.image)).resize(
             (self.side_px, self.side_px), Image.BILINEAR

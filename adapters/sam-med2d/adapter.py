@@ -76,7 +76,7 @@ class Model:
         self.predictor.original_size = self.predictor.new_size = (SIDE_PX, SIDE_PX)
 
     def predict(self, encoded, dialogues):
-        """Return for each dialogue its mask, and low-resolution logits for the next round."""
+        """Return each dialogue's mask, and its low-resolution logits for the next round."""
         for name, value in encoded["state"].items():
             setattr(self.predictor, name, value)
         self.predictor.is_image_set = True

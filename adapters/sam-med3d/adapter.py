@@ -65,7 +65,7 @@ class Model:
         }
 
     def predict(self, encoded, dialogues):
-        """Return for each dialogue its mask, and low-resolution logits for the next round."""
+        """Return each dialogue's mask, and its low-resolution logits for the next round."""
         with torch.no_grad():
             return [self.answer(encoded, dialogue) for dialogue in dialogues]
 

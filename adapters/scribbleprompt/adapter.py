@@ -55,7 +55,7 @@ class Model:
         return grey.to(self.device)
 
     def predict(self, image, dialogues):
-        """Return for each dialogue its mask, and logits for the next round."""
+        """Return each dialogue's mask, and its logits for the next round."""
         return [self.answer(image, dialogue) for dialogue in dialogues]
 
     def answer(self, image, dialogue):

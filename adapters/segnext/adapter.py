@@ -90,7 +90,7 @@ class Model:
         return {"features": self.predictor.image_feats, "shape": self.predictor.orig_img_shape}
 
     def predict(self, encoded, dialogues):
-        """Return for each dialogue its mask, and probabilities for the next round."""
+        """Return each dialogue's mask, and its probabilities for the next round."""
         self.predictor.image_feats = encoded["features"]
         self.predictor.orig_img_shape = encoded["shape"]
         self.network.orig_size = encoded["shape"][

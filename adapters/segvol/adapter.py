@@ -62,7 +62,7 @@ class Model:
         self.network = self.network.to(device).eval()
 
     def encode(self, sample):
-        """Return intensities from 0 to 1, normalized as published by the voxels above the volume's mean.
+        """Return intensities from 0 to 1, normalized by the voxels above the volume's mean, as published.
 
         The axes run superior, anterior and right. The volume is padded to the window, then cropped to
         its positive values.

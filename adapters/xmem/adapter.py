@@ -81,12 +81,12 @@ class Model:
         return frames.permute(0, 3, 1, 2).to(self.device)
 
     def predict(self, frames, dialogues):
-        """Return for each dialogue the labels of all objects in all frames."""
+        """Return the labels of all objects in all frames, for each dialogue."""
         with torch.no_grad():
             return [self.answer(frames, dialogue) for dialogue in dialogues]
 
     def answer(self, frames, dialogue):
-        """Return the labels; frames with scribbles of earlier rounds, and those beyond, keep their labels."""
+        """Return the labels; frames with scribbles of earlier rounds, and frames beyond them, keep their labels."""
         objects = max(prompt.object_id for prompt in dialogue.prompts)
         shape = (len(frames), *frames.shape[-2:])
         labels = dialogue.previous_mask(shape).astype(np.uint8)

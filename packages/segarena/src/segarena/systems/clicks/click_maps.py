@@ -39,7 +39,7 @@ class ImageClickMap(Protocol):
         target: Mask,
         error: NDArray[Any],
     ) -> NDArray[np.float32]:
-        """Return the click map: float32 (H, W), non-negative, arbitrary scale; all zero without an error.
+        """Return the click map: float32 (H, W), non-negative, arbitrary scale; all zero if the error is empty.
 
         Args:
             image: uint8 (H, W, 3), RGB.
@@ -235,7 +235,7 @@ def _smoothed_windows(
     windows: list[Window],
     sigma_px: float,
 ) -> Iterator[tuple[Window, NDArray[np.float32]]]:
-    """Yield the smoothed mask on windows that together cover `windows`."""
+    """Yield pairs of a window and the smoothed mask in it; together they cover `windows`."""
     reach_px = _reach_px(sigma_px)
     area = 0
     for rows, columns in windows:

@@ -125,7 +125,7 @@ def test_an_image_of_other_proportions_is_refused(table):
 
 def test_an_image_of_two_datasets_needs_to_be_told_which(table):
     path = table({"x": 2}, {"x": 5, "dataset": "E"})
-    with pytest.raises(InvalidInput, match="is in 'D' and 'E'; choose one"):
+    with pytest.raises(InvalidInput, match="is in the datasets 'D' and 'E'; choose one"):
         build("user", f"real-first(clicks={path!r})").repeats(image(), image().targets[0])
     assert clicks_by(build("user", f"real-first(clicks={path!r}, dataset='E')"), image())[
         0

@@ -90,7 +90,7 @@ def test_class_negation_from_a_table(tmp_path, monkeypatch):
     assert table["drop"].to_list() == pytest.approx([0.7, 0.05, 0.0])
     assert table["presence"].to_list() == pytest.approx([1 / 2, 2 / 3, 1 / 3])
     assert Path("cnb/leave_out_fold0.txt").read_text() == "1\n"
-    assert "fold 1: training images that show a class that it tests: 2\n" in answer.stdout
+    assert "fold 1: training images with a class that this fold tests: 2\n" in answer.stdout
 
 
 def test_training_images_selected_by_saliency(photos):

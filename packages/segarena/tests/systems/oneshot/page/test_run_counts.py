@@ -432,7 +432,7 @@ def test_failed_pairs_are_in_no_score_and_counted(make, tmp_path):
     (entry,) = unchanged_counts(read_runs([path]))
     assert (entry.counts.height, entry.failed) == (2, 1)
     html = write_report([path], tmp_path / "report").html.read_text(encoding="utf-8")
-    assert "Failed, and in no score: disc (support): 1" in html
+    assert "Failed pairs or samples, which are in no score: disc (support): 1" in html
 
 
 def test_of_several_repeats_the_first_counts(make):

@@ -115,7 +115,7 @@ def test_maps_that_do_not_fit_are_refused():
         regions_of_ultrametric(np.zeros((4, 5)), 0.5, (4, 5))
     with pytest.raises(InvalidMask, match="one reference"):
         count_edges([line(3)], [], thresholds=np.array([0.5]))
-    with pytest.raises(InvalidMask, match="one shape"):
+    with pytest.raises(InvalidMask, match="same shape"):
         count_edges([line(3)], [line(3, (40, 30))], thresholds=np.array([0.5]))
     with pytest.raises(InvalidInput, match="thresholds"):
         count_edges([line(3)], [line(3)], thresholds=np.array([0.4, 0.5]))

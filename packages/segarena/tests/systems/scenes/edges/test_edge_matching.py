@@ -137,7 +137,7 @@ def test_the_radius_of_the_benchmark():
 
 
 def test_what_cannot_be_matched_is_said():
-    with pytest.raises(InvalidMask, match="one shape"):
+    with pytest.raises(InvalidMask, match="same shape"):
         match_edges(np.ones((3, 4), bool), np.ones((4, 3), bool), radius_px=1)
     for radius_px in (-1.0, float("nan"), float("inf")):
         with pytest.raises(InvalidInput, match="radius_px"):

@@ -93,7 +93,7 @@ def test_the_summary_takes_the_best_threshold_for_all_and_for_each():
 
 def test_what_cannot_be_compared_is_said():
     labels = np.ones((3, 4), int)
-    with pytest.raises(InvalidMask, match="one shape"):
+    with pytest.raises(InvalidMask, match="same shape"):
         shared_px(labels, labels.T)
     with pytest.raises(InvalidMask, match="0 or more"):
         shared_px(labels - 2, labels)

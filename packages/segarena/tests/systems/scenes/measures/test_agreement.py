@@ -175,7 +175,7 @@ def test_records_come_back_as_they_went():
 
 
 def test_drawings_of_other_size_are_refused():
-    with pytest.raises(InvalidMask, match="one size"):
+    with pytest.raises(InvalidMask, match="same size"):
         measure_agreement(
             [drawing_of_labels(np.ones((3, 4), int)), drawing_of_labels(np.ones((4, 3), int))]
         )

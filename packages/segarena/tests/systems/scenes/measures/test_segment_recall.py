@@ -142,7 +142,7 @@ def test_what_cannot_be_judged_is_said():
         SegmentRecallMeter().add([square(0, 0)], [], [])
     with pytest.raises(InvalidInput, match="score"):
         SegmentRecallMeter().add([square(0, 0)], [math.nan], [])
-    with pytest.raises(InvalidMask, match="one shape"):
+    with pytest.raises(InvalidMask, match="single shape"):
         mask_ious([np.ones((2, 3), bool)], [np.ones((3, 2), bool)])
     with pytest.raises(InvalidInput, match="most"):
         SegmentRecallMeter(most=(10, 1))

@@ -372,9 +372,9 @@ def test_impossible_arguments_are_value_errors(open_session, monkeypatch, option
 
 
 def test_limits_above_the_largest_are_set_to_it(open_session):
-    with pytest.warns(UserWarning, match="700 exceeds the limit, 600"):
+    with pytest.warns(UserWarning, match="700 exceeds the limit; 600"):
         session = open_session(max_time=700)
-    with pytest.warns(UserWarning, match="20 exceeds the limit, 16"):
+    with pytest.warns(UserWarning, match="20 exceeds the limit; 16"):
         assert open_session(max_nb_interactions=20)._plan.benchmark.rounds == 16
     assert session._plan.benchmark.options["seconds_per_object"] == 600
     with pytest.raises(DatasetMissing, match="no sequence three"):

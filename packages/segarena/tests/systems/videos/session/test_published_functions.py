@@ -62,7 +62,7 @@ def test_the_robot_takes_the_first_frame_of_lowest_jaccard():
     assert davis.is_empty(davis.InteractiveScribblesRobot().interact("one", target, target))
     with pytest.raises(InvalidInput, match="expected an index from 0 to 3, got 4"):
         davis.InteractiveScribblesRobot().interact("one", prediction, target, frame=4)
-    with pytest.raises(InvalidInput, match="one shape"):
+    with pytest.raises(InvalidInput, match="same shape"):
         davis.InteractiveScribblesRobot().interact("one", prediction[1:], target)
 
 

@@ -104,7 +104,7 @@ def rclicks(
 
 
 def _sha256(file: Path | None) -> str | None:
-    """Return the hash of an input file, which distinguishes runs before and after a change of it."""
+    """Return the hash of an input file, which shows whether two runs used the same contents."""
     if file is None:
         return None
     if not file.is_file():

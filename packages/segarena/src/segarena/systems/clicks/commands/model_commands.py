@@ -319,7 +319,7 @@ def train_command(
             typer.echo(f"best epoch: {result.best}   curves: {curves}")
             model = f"network(path='{result.best}')"
             typer.echo(
-                f'compare it with real clicks on other images: segarena click-data judge ... -m "{model}"'
+                f'compare this model with real clicks on other images: segarena click-data judge ... -m "{model}"'
             )
 
 
@@ -334,7 +334,7 @@ def _split_images(
     images = sorted(set(stems))
     if not 0 < share < 1 or len(images) < 2:
         raise InvalidInput(
-            f"expected a validation share in (0, 1) and two images or more, got {share}, {len(images)}"
+            f"expected a validation share in (0, 1) and two images or more, got share {share} and images: {len(images)}"
         )
     count = min(len(images) - 1, max(1, round(share * len(images))))
     order = np.random.default_rng(seed).permutation(len(images)).tolist()

@@ -161,7 +161,10 @@ def maps_command(
     previous_masks: PreviousOption = None,
     rows_of: RowsOption = None,
     sigma: Annotated[
-        float, typer.Option(help="Blur in pixels of a Full-HD image; scales with the diagonal.")
+        float,
+        typer.Option(
+            help="Blur in pixels of a Full-HD image; in other images it scales with the diagonal."
+        ),
     ] = 5.0,
     radius: Annotated[
         str,
@@ -174,7 +177,7 @@ def maps_command(
         typer.Option(
             "--model",
             "-m",
-            help="Also draw the map of this click model, or NAME=MODEL; repeat for several models.",
+            help="Also draw the map of this click model (or NAME=MODEL); repeat the option for several models.",
         ),
     ] = None,
     limit: Annotated[int | None, typer.Option(help="Use only the first N instances.")] = None,

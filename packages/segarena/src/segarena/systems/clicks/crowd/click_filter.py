@@ -118,7 +118,7 @@ def _locate(
         size = (clicks["h"][0], clicks["w"][0])
         if mask.shape != size:
             raise InvalidInput(
-                f"{full_stem}: expected a mask of the table's size {size}, got {mask.shape}"
+                f"{full_stem}: expected a mask of size {size}, as in the clicks table, got {mask.shape}"
             )
         rows = clicks["_index"].to_numpy()
         positions = clicks.select("y", "x").to_numpy()
@@ -133,7 +133,7 @@ def is_near(
     position: Sequence[int] | NDArray[np.int64],
     radius_px: float,
 ) -> bool:
-    """Test whether a (row, column) lies in the image and at most `radius_px` away from the mask."""
+    """Test whether a (row, column) is in the image and within `radius_px` of the mask."""
     row = int(position[0])
     column = int(position[1])
     if not (0 <= row < mask.shape[0] and 0 <= column < mask.shape[1]):

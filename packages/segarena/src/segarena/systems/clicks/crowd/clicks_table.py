@@ -177,7 +177,7 @@ def read_clicks(
 
 
 def write_clicks(table: pl.DataFrame, path: Path | str) -> None:
-    """Write a clicks table as CSV, the standard columns first.
+    """Write a clicks table as CSV, with the standard columns first.
 
     Raises:
         InvalidInput: columns are missing.

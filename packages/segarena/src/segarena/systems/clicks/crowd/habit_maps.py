@@ -61,7 +61,7 @@ def interior_habit(crop: NDArray[np.uint8], error: Mask) -> NDArray[np.float64]:
 
 
 def upper_part_habit(crop: NDArray[np.uint8], error: Mask) -> NDArray[np.float64]:
-    """Prefer the head of upright objects, and the upper middle of all others."""
+    """Prefer the head of upright objects, and the upper middle of other objects."""
     box = bounding_window(error)
     height, width = window_shape(box)
     if height > UPRIGHT_RATIO * width:

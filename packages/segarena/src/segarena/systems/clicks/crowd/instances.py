@@ -131,7 +131,7 @@ class ClickedInstances(Sequence[Instance]):
         size = (row["height"], row["width"])
         if target.shape != size:
             raise SampleInvalid(
-                f"{row['full_stem']}: expected a mask of the table's size {size}, "
+                f"{row['full_stem']}: expected a mask of size {size}, as in the clicks table, "
                 f"got {target.shape}"
             )
         previous = None
@@ -155,7 +155,7 @@ class ClickedInstances(Sequence[Instance]):
 def place_clicks(
     table: pl.DataFrame, *, max_side_px: Mapping[str, int] = MAX_SIDE_PX
 ) -> pl.DataFrame:
-    """Add the columns `row`, `column`, `height`, `width`, with click positions in the loaded image.
+    """Add click positions in the loaded image, and its size, as `row`, `column`, `height` and `width`.
 
     Clicks are clipped to the image size given in the first row of their instance, scaled with the
     image, and truncated to whole pixels. If the dataset has a `max_side_px`, images with a longer
@@ -209,7 +209,7 @@ def group_clicks(placed: pl.DataFrame) -> pl.DataFrame:
 
 
 def click_positions(row: Mapping[str, Any]) -> NDArray[np.int64]:
-    """Return the clicks of one row of `group_clicks` as (row, column), int (n, 2)."""
+    """Return the clicks in one row of the result of `group_clicks` as (row, column), int (n, 2)."""
     return np.stack([row["row"], row["column"]], axis=1).astype(np.int64)
 
 

@@ -84,7 +84,7 @@ def collect_clicks(
     careless_share: float = 0.04,
     slip_share: float = 0.02,
 ) -> pl.DataFrame:
-    """Simulate the crowd's clicks, and return an unfiltered clicks table with `batch` and `person`.
+    """Simulate the crowd's clicks, and return an unfiltered table with columns `batch` and `person`.
 
     Rows are in the order of the instances. Equal arguments give equal tables.
 
@@ -233,7 +233,7 @@ class _ClickSampler:
         return start + relative * extent
 
     def _sample_slip(self, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Return a position off the error, or any position if nearly all pixels belong to the error."""
+        """Return a position outside the error, or any position if nearly all pixels belong to the error."""
         candidates = rng.random((100, 2)) * self._error.shape
         rows, columns = candidates.astype(int).T
         first_off_error = int(np.argmin(self._error[rows, columns]))

@@ -201,7 +201,7 @@ def scale_down(
     objects: DecodedMask,
     long_side_px: int,
 ) -> tuple[NDArray[np.uint8], DecodedMask]:
-    """Limit the longer side of image and objects as in the published TETRIS reader.
+    """Scale image and objects down to a maximum side, as the published TETRIS reader does.
 
     Images are never enlarged. Masks are resized bilinearly as well: every value above zero counts
     as the object, and where two objects overlap, the one with the larger code wins. Objects that
@@ -302,7 +302,7 @@ def tetris(*, path: str, split: str | None = None) -> ClickDataset:
 
 
 def _listed(folder: Path, stem_of: Callable[[str], str]) -> dict[str, Path]:
-    """Return the image files directly in `folder`, in order of file name, by stem."""
+    """Map the stem of each image file directly in `folder` to its path, in order of file name."""
     listed: dict[str, Path] = {}
     for file in sorted(folder.iterdir(), key=lambda file: file.name):
         if file.suffix.lower() not in IMAGE_SUFFIXES or file.name.startswith("."):

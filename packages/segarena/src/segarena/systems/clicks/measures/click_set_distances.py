@@ -61,14 +61,14 @@ def box_size(target: Mask) -> BoxSize:
     window = bounding_window(target)
     if is_empty(window) or target.ndim != 2:
         raise InvalidMask(
-            f"target: expected an image mask (H, W) with at least one pixel, got {target.sum()} of {target.shape}"
+            f"target: expected an image mask (H, W) with at least one pixel, got {target.sum()} in shape {target.shape}"
         )
     rows, columns = window
     return rows.stop - rows.start, columns.stop - columns.start
 
 
 def box_unit(box: BoxSize, normalise: DistanceUnit) -> NDArray[np.float64]:
-    """Return the divisors for row and column distances in pixels, see `wasserstein`.
+    """Return the divisors for row and column distances in pixels (see `wasserstein`).
 
     Raises:
         InvalidInput: the box is empty, or the value of `normalise` is unknown.
@@ -128,7 +128,7 @@ def wasserstein(
     *,
     normalise: DistanceUnit = "box_diagonal",
 ) -> float:
-    """Return the Wasserstein distance: the least mean Euclidean distance that moves one set onto the other.
+    """Return the Wasserstein distance: the least mean distance by which one set moves onto the other.
 
     Sets of equal size are matched one to one, which is exact and fast. Sets of different size are
     solved by SciPy's linear program.

@@ -62,7 +62,7 @@ def group_means(values: ArrayLike) -> GroupArray:
 
 
 def group_stds(values: ArrayLike) -> GroupArray:
-    """Return each instance's population standard deviation over groups; for errors see `group_means`."""
+    """Return each instance's population standard deviation over groups; for exceptions see `group_means`."""
     return _groups(values).std(axis=1)
 
 

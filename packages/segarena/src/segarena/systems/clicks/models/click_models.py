@@ -68,7 +68,7 @@ class ImageModelAdapter:
         targets: Sequence[Mask],
         errors: Sequence[Mask],
     ) -> Sequence[NDArray[Any]]:
-        """Return one map per sample, in one batch if the model supports it; for errors see `__call__`."""
+        """Return one map per sample, in one batch if the model supports it; for exceptions see `__call__`."""
         images = [_require_pixels(sample) for sample in samples]
         predict_maps = getattr(self._model, "predict_maps", None)
         if predict_maps is not None:

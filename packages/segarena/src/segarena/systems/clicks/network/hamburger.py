@@ -33,7 +33,7 @@ class ConvolutionUnit(nn.Module):
 
 
 class NonNegativeFactorisation(nn.Module):
-    """Approximation of features from a few non-negative bases.
+    """Approximation of features as combinations of a few non-negative bases.
 
     The initial bases are random but fixed: they are sampled once from a seed and stored in the
     checkpoint. (The published code creates them in its first forward pass, so there a checkpoint

@@ -79,7 +79,7 @@ class ClickabilityModel:
         target: Mask,
         error: NDArray[Any],
     ) -> NDArray[np.float32]:
-        """Return the clickability of each pixel: float32 (H, W) in [0, 1]; all 0 without an error.
+        """Return the clickability of each pixel: float32 (H, W) in [0, 1]; all 0 if the error is empty.
 
         Args:
             image: uint8 (H, W, 3), RGB.

@@ -225,7 +225,7 @@ def device_rows(
     protocol: Protocol = "careful",
     on_skip: SkipCallback | None = None,
 ) -> list[MeanRow]:
-    """Compare clicks on a phone with mouse clicks, see `compare_devices`.
+    """Compare clicks on a phone with mouse clicks (see `compare_devices`).
 
     The only key column is (dataset,). Instances with fewer than `least_clicks` clicks of either
     device are skipped and reported to `on_skip`.

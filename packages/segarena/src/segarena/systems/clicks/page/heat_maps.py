@@ -45,7 +45,7 @@ def heat_image(
     *,
     is_fading: bool,
 ) -> str:
-    """Return a PNG of the values in 0..1 inside the view, as a data URI; the value 0 is transparent.
+    """Return the values (0..1) inside the view as a PNG data URI; the value 0 is transparent.
 
     Args:
         values: float (H, W).

@@ -1,4 +1,4 @@
-"""Report section of the click benchmark that compares people's first clicks with click models."""
+"""Report section for click benchmarks: people's first clicks compared with click models."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def _instances(
 
 
 def _first_clicks(rounds: HumanRounds) -> dict[TargetKey, list[tuple[int, ...]]]:
-    """Return people's positive clicks of the first round by target."""
+    """Return people's positive clicks in the first round, grouped by target."""
     positions: dict[TargetKey, list[tuple[int, ...]]] = {}
     for user in rounds.users:
         for dialogue in rounds.run.finished(user):

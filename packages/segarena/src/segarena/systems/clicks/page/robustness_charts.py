@@ -36,7 +36,7 @@ DENSE_CELL = 0.65
 
 
 def group_colour(index: int, count: int) -> str:
-    """Return the CSS class of the group with position `index` among `count`, spread over the palette."""
+    """Return the CSS class of group `index` of `count`; the groups are spread over the palette."""
     return f"g{1 + round(index * (GROUP_COLOURS - 1) / max(1, count - 1))}"
 
 

@@ -55,7 +55,7 @@ from segarena.systems.clicks.page.run_values import (
 
 @page("rclicks")
 class RobustnessPage(Page):
-    """Report page for rclicks runs: groups, first clicks and pictures; general sections show the base user."""
+    """Report page for rclicks runs: groups, first clicks and pictures; its general sections show the base user."""
 
     @classmethod
     def applies(cls, run: Run) -> bool:
@@ -71,7 +71,7 @@ class RobustnessPage(Page):
         return base_user_run(run)
 
     def rules(self, run: Run) -> dict[str, Any]:
-        """Return the options that are not listed in the first section."""
+        """Return the options that the header lists; the first section states the others."""
         options = run.config.benchmark.options
         return {name: options[name] for name in ("solved_at_last", "clicks") if name in options}
 

@@ -168,7 +168,7 @@ def dataset_hardness(runs: Sequence[Run]) -> tuple[DatasetHardness, ...]:
 
 
 def measure_correlations(runs: Sequence[Run]) -> tuple[CorrelationTable | None, str]:
-    """Return the correlations between measures over segmenters, averaged over datasets, with a description.
+    """Return the correlations between measures over segmenters, averaged over datasets, and their description.
 
     With too few segmenters, the table is None and the description gives the reason.
     """

@@ -172,7 +172,7 @@ def first_click_values(
 
 
 def shared_targets(tables: Sequence[Mapping[TargetKey, Any]]) -> list[TargetKey]:
-    """Return the targets that are in all tables, in the order of the first table; empty without tables."""
+    """Return the targets that all tables contain, in the order of the first; empty if there are no tables."""
     if not tables:
         return []
     shared = set(tables[0]).intersection(*tables[1:])
@@ -202,7 +202,7 @@ def mean_first_mask(
     users: Sequence[str],
     key: TargetKey,
 ) -> NDArray[np.float64] | None:
-    """Return, for each pixel, the share of predictions after the first click that contain it.
+    """Return, for each pixel, the share of first-click predictions that contain the pixel.
 
     The repeats of each user are averaged first, so that all users have the same weight. The result
     is None if the run did not keep a user's predictions of the first round.

@@ -89,7 +89,7 @@ def _curve(
 
 
 def _move_chart(chart: str, x: float) -> str:
-    """Return a chart that is moved to `x` inside another SVG picture."""
+    """Return a chart placed at `x`, for use inside another SVG picture."""
     width, height = CURVE_PANEL_PX
     attributes = f'x="{x:g}" width="{width:g}" height="{height:g}"'
     return chart.replace("<svg ", f"<svg {attributes} ", 1)

@@ -39,7 +39,7 @@ class ClickMap(Protocol):
         target: Mask,
         error: Mask,
     ) -> NDArray[Any]:
-        """Return non-negative weights in the shape of the sample; only error pixels are read.
+        """Return non-negative weights in the shape of the sample; values outside the error are ignored.
 
         Args:
             sample: the sample.
@@ -110,7 +110,7 @@ class ErrorWeights:
     weights: SamplingWeights
 
     def position(self, index: int) -> tuple[int, ...]:
-        """Return the position in the image of the pixel at `index` in `pixels`."""
+        """Return the image position of the pixel at `index` in `pixels`."""
         return position_of_pixel(self.window, int(self.pixels[index]))
 
     def without(self, positions: Sequence[tuple[int, ...]]) -> SamplingWeights:
@@ -140,7 +140,7 @@ class ErrorWeights:
 
 
 class SharedMap:
-    """Cache of a click map per comparison, which lets all users share one map in the first round.
+    """Cache of one click map per comparison; in the first round, all users share a map.
 
     Args:
         click_map: the click map. If it has a method `many(samples, targets, errors)` that returns

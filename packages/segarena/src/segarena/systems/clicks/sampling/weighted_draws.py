@@ -47,7 +47,7 @@ class SamplingWeights:
         high: float,
         uniform: float,
     ) -> int:
-        """Sample an index from the mass between `low` and `high` of the sorted weights.
+        """Sample an index, with the sorted weights restricted to the shares `low` to `high` of their sum.
 
         Equal weights keep the given order. With the bounds 0 and 1 the order does not affect the
         distribution, so the weights are not sorted.

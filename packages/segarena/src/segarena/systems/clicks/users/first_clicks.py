@@ -84,7 +84,7 @@ class FirstClickLookup:
         clicks = self._find(turn.sample, turn.target)
         if clicks is None:
             raise InvalidInput(
-                f"sample {turn.sample.id}, target {turn.target.id}: the table has no first click on it"
+                f"sample {turn.sample.id}, target {turn.target.id}: the table has no first click on this target"
             )
         position = clicks.positions[turn.repeat].tolist()
         return Click(self._fit_to_image(position, clicks.shape, turn.sample))
@@ -96,7 +96,7 @@ class FirstClickLookup:
         if len(candidates) > 1:
             names = " and ".join(repr(clicks.dataset) for clicks in candidates)
             raise InvalidInput(
-                f"{self._path}: sample {sample.id} is in {names}; choose one with dataset=..."
+                f"{self._path}: sample {sample.id} is in the datasets {names}; choose one with dataset=..."
             )
         return candidates[0] if candidates else None
 

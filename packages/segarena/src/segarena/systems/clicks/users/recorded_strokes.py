@@ -116,7 +116,7 @@ class RecordedStrokes:
         by_person = list(self._find(turn.sample, turn.target).items())
         where = f"{self._path}: sample {turn.sample.id}, target {turn.target.id}"
         if turn.repeat >= len(by_person):
-            raise InvalidInput(f"{where}: there are no strokes on it")
+            raise InvalidInput(f"{where}: expected strokes on this target, found none")
         person, drawing = by_person[turn.repeat]
         if not _fits(drawing, turn.sample.shape):
             size = " x ".join(map(str, turn.sample.shape))
@@ -143,7 +143,7 @@ class RecordedStrokes:
 
 
 def _fits(drawing: PersonStrokes, shape: tuple[int, ...]) -> bool:
-    """Return whether all strokes lie in the photograph, and the picture of the strokes, if any, has its size."""
+    """Return whether the strokes, and their picture if there is one, fit the size of the photograph."""
     try:
         for stroke in drawing.strokes:
             check_prompt(stroke, shape)

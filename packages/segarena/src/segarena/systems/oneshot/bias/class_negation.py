@@ -153,7 +153,7 @@ def background_presence(
     *,
     images: Collection[str] | None = None,
 ) -> dict[str, float]:
-    """Return, for each tested class, the share of its fold's training images that contain it.
+    """Return, for each tested class, the share of the training images of its fold that contain the class.
 
     In these images the class is labelled as background, because a fold may train on any image that
     shows a class it does not test.
@@ -188,7 +188,7 @@ def leave_out_images(
     *,
     images: Collection[str] | None = None,
 ) -> list[str]:
-    """Return the training images to leave out of a fold: those that show a class the fold tests.
+    """Return the training images to leave out of a fold: those that show a class that the fold tests.
 
     Raises:
         InvalidInput: the fold tests none of the classes in these images.

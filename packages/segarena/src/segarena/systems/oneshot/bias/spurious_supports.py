@@ -119,7 +119,7 @@ def salience_table(
     known = counts.filter(pl.col("salience").is_not_null())
     if not known.height:
         raise InvalidInput(
-            "expected pairs with salience, got none; 'segarena toss build' measures it"
+            "expected pairs with salience, got none; 'segarena toss build' measures salience"
         )
     is_salient = pl.col("salience") >= salient_from
     group = pl.when(is_salient).then(pl.lit("salient")).otherwise(pl.lit("not salient"))

@@ -47,7 +47,7 @@ def partition_sheet(found: PartitionRecovery) -> Sheet:
 
 
 def information_sheet(found: PartitionRecovery) -> Sheet:
-    """Return a table of the mutual information of each attribute with success, highest first."""
+    """Return a table of the mutual information between each attribute and success, highest first."""
     ranked = sorted(found.information.items(), key=lambda pair: -pair[1])
     rows: list[tuple[Cell, ...]] = []
     for name, value in ranked:

@@ -84,10 +84,12 @@ def audit(
         ),
     ] = None,
     train_classes: Annotated[
-        Path | None, typer.Option(help="File of classes that a model was trained on, one per line.")
+        Path | None,
+        typer.Option(help="File with the classes that a model was trained on, one per line."),
     ] = None,
     class_list: Annotated[
-        Path | None, typer.Option(help="File of the classes that the list should have.")
+        Path | None,
+        typer.Option(help="File with the classes that the list should contain, one per line."),
     ] = None,
     tiny: Annotated[
         int, typer.Option(min=0, help="Report cells with at most this many distinct query images.")
@@ -153,7 +155,9 @@ def score(
     ] = None,
     dataset: Annotated[
         str | None,
-        typer.Option("--dataset", "-d", help="For masks: the one-shot dataset, with its pairs."),
+        typer.Option(
+            "--dataset", "-d", help="For a folder of masks: the one-shot dataset with its pairs."
+        ),
     ] = None,
     variant: Annotated[str, typer.Option(help="Variant of SCS: published or paper.")] = "published",
     scs_weights: Annotated[
@@ -191,7 +195,8 @@ def score(
     drop_cross_class: Annotated[
         bool,
         typer.Option(
-            "--drop-cross-class", help="Leave out pairs that show another class by mistake."
+            "--drop-cross-class",
+            help="Leave out pairs whose support shows another class by mistake.",
         ),
     ] = False,
     repeats: Annotated[
@@ -239,7 +244,9 @@ def score(
 @app.command("recover")
 def recover(
     statistics: Annotated[Path, typer.Argument(help="The published statistics (test_stats.csv).")],
-    tiers: Annotated[Path, typer.Option(help="Folder with the lists of query complexity.")],
+    tiers: Annotated[
+        Path, typer.Option(help="Folder with the lists of the Query Complexity tier.")
+    ],
     neighbours: Annotated[
         int, typer.Option(min=1, help="Number of neighbours in the mutual information estimate.")
     ] = 3,
@@ -295,7 +302,7 @@ def _score_tiers(
     settings: ScoreSettings,
     pairs: pl.DataFrame,
 ) -> tuple[list[ScoreOverRuns], list[str]]:
-    """Return the scores of all tiers, and one line for each tier that has none.
+    """Return the scores of all tiers, and for each tier without scores a line with the reason.
 
     Raises:
         InvalidInput: no tier can be scored.

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 TrainingImagesOption = Annotated[
-    Path | None, typer.Option(help="File of the training images, one per line.")
+    Path | None, typer.Option(help="File with the names of the training images, one per line.")
 ]
 
 
@@ -73,7 +73,9 @@ def spurious(
     ] = None,
     limit: Annotated[
         int | None,
-        typer.Option(min=1, help="Maximum number of pairs of each list, sampled with the seed."),
+        typer.Option(
+            min=1, help="Maximum number of pairs per list; they are sampled with the seed."
+        ),
     ] = None,
     seed: Annotated[
         int, typer.Option(min=0, help="Random seed of the sampled pairs and supports.")
@@ -178,7 +180,10 @@ def cnb(
     ] = None,
     train: TrainingImagesOption = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder for the table and leave-out lists.")
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="Folder for the table and the lists of images to leave out."
+        ),
     ] = None,
 ) -> None:
     """Measure class negation: the drop in IoU of classes that were background in training.
@@ -207,7 +212,7 @@ def cnb(
             lists[fold] = leave_out_images(items, _fold_of(classes_by_fold), fold, images=images)
         for fold, names in lists.items():
             typer.echo(
-                f"fold {fold}: training images that show a class that it tests: {len(names)}"
+                f"fold {fold}: training images with a class that this fold tests: {len(names)}"
             )
         if out is not None:
             write_atomic(out / "classes.csv", table.write_csv())

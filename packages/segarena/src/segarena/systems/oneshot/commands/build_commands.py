@@ -343,5 +343,7 @@ def _show(
         f"scores: {', '.join(name for name in ('LCA and HCA', 'SCS', 'GS') if name not in missing) or 'none'}"
     )
     _say_scores("not available", missing)
-    typer.echo(f"evaluate on them: segarena toss judge {out} --segmenter superpixel-prototypes")
+    typer.echo(
+        f"evaluate segmenters on these tiers: segarena toss judge {out} --segmenter superpixel-prototypes"
+    )
     typer.echo(f'or:               segarena run toss --dataset "{dataset}" --segmenter NAME')

@@ -68,7 +68,7 @@ class OneShotFolder(PairDataset):
 
 
 def folder_source(root: Path) -> FileSource:
-    """Return the images and masks of a folder; images sorted by class are called CLASS/NAME.
+    """Return the images and masks of a folder; images in class folders are called CLASS/NAME.
 
     Raises:
         DatasetMissing: a folder does not exist or contains no mask.

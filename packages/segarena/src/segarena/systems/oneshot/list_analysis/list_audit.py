@@ -291,7 +291,7 @@ def _find_train_leaks(table: pl.DataFrame, train_classes: Sequence[str]) -> Iter
 
 
 def _pairs_of_class_list(pairs: pl.DataFrame, class_list: Sequence[str]) -> pl.DataFrame:
-    """Return the pairs of the datasets that have a class of the class list; all pairs if none does."""
+    """Return the pairs of datasets with a class in the class list; all pairs if no dataset has one."""
     # A class list belongs to one dataset, while the audited lists may cover several.
     is_listed = pl.col("class").is_in(list(class_list))
     dataset_has_listed = is_listed.any().over("dataset")
@@ -351,7 +351,7 @@ def _find_missing_files(
 
 
 def _find_shared_queries(pairs: pl.DataFrame) -> Iterator[FindingParts]:
-    """Report targets (class and query) in several partitions of a fold, which should be disjoint."""
+    """Report targets (class and query) in more than one partition of a fold."""
     # Only the Query Complexity tier has partitions.
     rows = pairs.filter(pl.col("tier") == "query-complexity")
     targets = rows.group_by("dataset", "fold", "class", "query")
@@ -363,7 +363,7 @@ def _find_shared_queries(pairs: pl.DataFrame) -> Iterator[FindingParts]:
 
 
 def _find_levels_of_one_kind(pairs: pl.DataFrame) -> Iterator[FindingParts]:
-    """Report levels whose queries lack some partition, if lists of both tiers are given."""
+    """Report levels whose queries do not cover all partitions, if lists of both tiers are given."""
     complexity = pairs.filter(pl.col("tier") == "query-complexity")
     partitions_of_query = complexity.select("class", "query", "partition").unique()
     cognizance = pairs.filter(pl.col("tier") == "support-cognizance")

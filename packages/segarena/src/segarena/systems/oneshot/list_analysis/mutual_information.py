@@ -45,7 +45,7 @@ def mutual_information(
     is_valid = numbers.ndim == 1 and numbers.shape == labels.shape and neighbours >= 1
     if not is_valid or not np.isfinite(numbers).all():
         raise InvalidInput(
-            "expected finite values and a class for each, neighbours above 0; "
+            "expected finite values, a class for each, and neighbours above 0; "
             f"got {numbers.shape}, {labels.shape}"
         )
     class_sizes = np.bincount(labels)
@@ -71,7 +71,7 @@ def _class_radii(
     labels: NDArray[np.intp],
     neighbours: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return a radius just below the distance to the k-th neighbour within the class, and k."""
+    """Return, for each value, a radius just below the distance to its k-th neighbour in the class, and k."""
     from scipy.spatial import cKDTree
 
     radii = np.empty(len(values))

@@ -175,7 +175,7 @@ def recover_partitions(
 def _best_threshold(
     values: NDArray[np.float64], is_salient: NDArray[np.bool_]
 ) -> tuple[float, float]:
-    """Return the share of agreement of the best threshold, and that threshold.
+    """Return the highest agreement that a threshold reaches, 0 to 1, and that threshold.
 
     Values at or above the threshold count as salient.
     """

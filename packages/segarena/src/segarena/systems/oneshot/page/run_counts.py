@@ -72,7 +72,7 @@ class TierSelection:
         return is_tier & (pl.col("dataset") == self.dataset)
 
     def qualify(self, text: str) -> str:
-        """Append the dataset's name to a text, if the tier is restricted to one."""
+        """Append the dataset's name to a text if the tier is restricted to one dataset."""
         return f"{text} of {self.dataset}" if self.dataset else text
 
 
@@ -114,7 +114,7 @@ def mode_text(runs: Sequence[Run]) -> str:
 
 @lru_cache(maxsize=2)  # the page and the files of one report read the same runs
 def counts_by_segmenter(runs: tuple[Run, ...]) -> tuple[SegmenterCounts, ...]:
-    """Return the counts of each segmenter and user that have at least one prediction.
+    """Return the counts of each combination of segmenter and user with at least one prediction.
 
     Runs of one segmenter over several lists are merged. If a run has several repeats, only the
     first counts.
@@ -166,7 +166,7 @@ def unchanged_counts(runs: Sequence[Run]) -> list[SegmenterCounts]:
 
 
 def available_tiers(found: Sequence[SegmenterCounts]) -> list[TierSelection]:
-    """Return the tiers that have counts, in the paper's order, once per dataset if several have the tier."""
+    """Return the tiers that have counts, in the paper's order; several datasets give one entry each."""
     tables = [counts.counts.select("tier", "dataset").unique() for counts in found]
     pairs = pl.concat(tables).unique()
     names: list[str] = pairs["tier"].unique().to_list()
@@ -216,7 +216,7 @@ class EncoderPasses(NamedTuple):
 
 
 def count_encoder_passes(runs: Sequence[Run]) -> EncoderPasses:
-    """Count query images, support images and the encoder passes over each."""
+    """Count the query images and the support images, and the encoder passes over each kind."""
     queries: set[tuple[str, str]] = set()
     transformed: set[tuple[str, str]] = set()
     for run in runs:
@@ -253,7 +253,7 @@ def failed_text(found: Sequence[SegmenterCounts]) -> str:
             texts.append(f"{counts.segmenter} ({counts.user}): {counts.failed}")
     if not texts:
         return ""
-    return f"Failed, and in no score: {', '.join(texts)} pairs or samples."
+    return f"Failed pairs or samples, which are in no score: {', '.join(texts)}."
 
 
 def support_kind(list_name: str) -> str:
@@ -264,7 +264,7 @@ def support_kind(list_name: str) -> str:
 
 
 def _given_supports(runs: Sequence[Run]) -> Iterator[tuple[Run, list[str]]]:
-    """Yield the run and the support names of each round of a finished dialogue."""
+    """Yield the run and the support names, for each round of each finished dialogue."""
     for run in runs:
         for dialogue in run.finished():
             for prompts in dialogue.prompts:

@@ -116,7 +116,7 @@ def _rows_by_part(table: pl.DataFrame) -> dict[str, _Row]:
 
 
 def part_fold_sheet(segmenters: Sequence[SegmenterCounts], settings: ScoreSettings) -> Sheet | None:
-    """Return class mIoU of each part in each fold, with one column per segmenter; None without folds."""
+    """Return class mIoU of each part in each fold, with one column per segmenter; None if there are no folds."""
     tables: list[pl.DataFrame] = []
     for counts in segmenters:
         table = level_table(counts.counts, settings).filter(pl.col("fold").is_not_null())

@@ -148,7 +148,7 @@ def _score_sheet(
 def _best_scores(
     segmenters: Sequence[SegmenterCounts], scores: Sequence[ScoresByKey]
 ) -> dict[tuple[TierSelection, str], float]:
-    """Return the highest mean over folds that any segmenter has, for each score in tier order."""
+    """Return, for each score in tier order, the highest mean over folds of any segmenter."""
     best: dict[tuple[TierSelection, str], float] = {}
     for tier in available_tiers(segmenters):
         for name in TIER_SCORES.get(tier.name, ()):
@@ -207,7 +207,7 @@ def _sheet_or_none(
 def _fold_score_sheet(
     segmenters: Sequence[SegmenterCounts], scores: Sequence[ScoresByKey]
 ) -> Sheet | None:
-    """Return all scores of each fold, including class mIoU; None without folds."""
+    """Return all scores of each fold, including class mIoU; None if there are no folds."""
     columns: dict[tuple[TierSelection, str], None] = {}  # a dict keeps the order of scores
     for own in scores:
         for tier, name, fold in own:

@@ -155,7 +155,7 @@ class TossPage(Page):
 
 
 def leader_sentences(scores: Sheet) -> list[str]:
-    """Return a sentence with the highest value of each score and the segmenter that reached it, or []."""
+    """Return one sentence with the best segmenter by each score, as a list; [] if there is none."""
     leaders: list[str] = []
     for heading, *cells in zip(scores.head, *scores.rows, strict=True):
         for row, cell in zip(scores.rows, cells, strict=True):

@@ -40,7 +40,7 @@ class ImageSource(Protocol):
     """Interface of a collection of images with one mask per class and image."""
 
     def items(self) -> Sequence[ClassImage]:
-        """Return class and image of every mask, sorted; may have to read all masks."""
+        """Return the class and the image of every mask, sorted; this may require reading all masks."""
         ...
 
     def files(self, label: str, image: str) -> tuple[Path, ...]:
@@ -167,7 +167,7 @@ def class_mask_path(
 
 
 def list_label_maps(folder: Path, classes: Iterable[int]) -> Iterable[ClassImage]:
-    """Yield class and image of each class in the label maps of a folder; reads every map.
+    """Yield (class, image) for every class in every label map of a folder; reads all maps.
 
     Raises:
         InvalidMask: a map cannot be read.

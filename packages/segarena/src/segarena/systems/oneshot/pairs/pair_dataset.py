@@ -94,7 +94,7 @@ class PairDataset(ListedDataset[ImageSample]):
         self._support = lru_cache(maxsize=SUPPORT_CACHE_SIZE)(self._load_support)
 
     def supports_of(self, pair: Mapping[str, Any]) -> tuple[Support, ...]:
-        """Return the supports of a pair, a row of `pairs`.
+        """Return the supports of a pair, which is given as a row of `pairs`.
 
         Raises:
             InvalidImage: an image is missing or unreadable.

@@ -138,7 +138,7 @@ def drop_cross_class(pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def read_pairs(path: str | Path) -> pl.DataFrame:
-    """Read a table of pairs from Parquet, JSON lines or CSV with at least class, query and supports.
+    """Read a table of pairs from Parquet, JSON lines or CSV with at least the columns class, query and supports.
 
     Raises:
         DatasetMissing: the file does not exist.

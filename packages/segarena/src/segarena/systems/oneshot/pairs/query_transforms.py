@@ -58,7 +58,7 @@ class SimilarityTransform:
 
 
 def parse_transform(text: str) -> SimilarityTransform:
-    """Parse a transform of a table of pairs, such as `similarity(rotation_deg=10.0, ...)`.
+    """Parse a transform from a table of pairs, such as `similarity(rotation_deg=10.0, ...)`.
 
     The published lists give transforms names (`xf33271`), but their parameters were never
     published. Such a name seeds a random rigid transform within 30 degrees and a tenth of the

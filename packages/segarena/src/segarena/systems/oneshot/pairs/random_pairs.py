@@ -76,7 +76,7 @@ def read_or_draw_pairs(
     fold_of: Callable[[str], int | None] = lambda label: None,
     dataset: str = "",
 ) -> pl.DataFrame:
-    """Read the lists at `pairs`, separated by commas, or sample pairs if it is empty.
+    """Read the lists at the comma-separated paths in `pairs`, or sample pairs if there are none.
 
     For lists of images without pairs (`segarena.systems.oneshot.pairs.image_lists`), pairs of the
     listed images are sampled.

@@ -106,7 +106,7 @@ def counts_from_records(records: pl.DataFrame) -> PixelCounts:
 
 
 def counts_from_csv(path: str | Path, pairs: pl.DataFrame) -> PixelCounts:
-    """Return the counts of a CSV file that another tool wrote.
+    """Read counts from a CSV file that another tool wrote.
 
     The file has the columns row, inter (or intersection) and union, and also `list` if `pairs`
     contains several lists. Pairs without a row in the file are left out.

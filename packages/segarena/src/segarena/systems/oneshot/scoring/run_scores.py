@@ -80,7 +80,7 @@ def score_runs(
 def _shared_parts(
     runs: Sequence[pl.DataFrame], repeated_counts: pl.DataFrame
 ) -> list[pl.DataFrame]:
-    """Return, for each run, its counts of the pairs that several runs have."""
+    """Return each run's counts for the pairs that several runs have in common."""
     repeated_keys = repeated_counts.select(PAIR_KEY).unique()
     shared: list[pl.DataFrame] = []
     for run in runs:
@@ -123,7 +123,7 @@ def scores_of_masks(
     *,
     settings: ScoreSettings = DEFAULT_SETTINGS,
 ) -> list[TierScore]:
-    """Compute every score of the tiers in a table of pairs from masks in memory.
+    """Compute every score of the tiers in `pairs` from masks in memory.
 
     >>> rows = [{"tier": "generalization", "class": "cat", "query": "1", "supports": ["2"]}]
     >>> scores = scores_of_masks(pairs_table(rows), [[[1, 1, 0]]], [[[0, 1, 1]]])

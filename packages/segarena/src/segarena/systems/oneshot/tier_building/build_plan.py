@@ -102,7 +102,7 @@ def check_folds(plan: BuildPlan, known: set[str]) -> None:
             f"known: {sorted(known)[:20]}"
         )
     if any(count > 1 for count in counts.values()):
-        raise InvalidInput("a class is in two folds; list every class only once")
+        raise InvalidInput("a class is in two folds; list each class only once")
 
 
 def partition_thresholds(items: pl.DataFrame, plan: BuildPlan) -> dict[str, float]:
@@ -140,7 +140,7 @@ def assign_partitions(
     thresholds: Mapping[str, float],
     plan: BuildPlan,
 ) -> pl.DataFrame:
-    """Add the columns partition (null without difficulty) and fold (null without folds)."""
+    """Add the columns partition (null if the difficulty is unknown) and fold (null if there are no folds)."""
     difficulty = pl.col("difficulty")
     is_easy = difficulty >= thresholds["easy_from"]
     is_salient = pl.col("salience") >= thresholds["salient_from"]

@@ -322,7 +322,7 @@ def _describe_method(written: str) -> Any:
 
 
 def _fingerprint_files(files: Iterable[Path]) -> str:
-    """Hash names, sizes and modification times of files, so that a changed file is measured again."""
+    """Hash the names, sizes and modification times of files, which tells whether a file has changed."""
     lines: list[str] = []
     for file in files:
         size = 0

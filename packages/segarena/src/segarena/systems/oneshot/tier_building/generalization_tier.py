@@ -33,7 +33,7 @@ APPEARANCE_SIMILARITY_FROM = 0.95
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassDecision:
-    """Decision whether the tier contains a class, with the reason."""
+    """Decision on whether the tier contains a class, with the reason."""
 
     label: str
     keep: bool
@@ -87,7 +87,7 @@ def draw_generalization(
     classes: Sequence[str],
     dataset: str,
 ) -> TierSample:
-    """Return pairs whose queries come equally from the more and the less salient half of each class."""
+    """Return pairs whose queries come in equal numbers from the more and the less salient half of each class."""
 
     def is_allowed(query: PairRow, support: PairRow) -> bool:
         return query is not support

@@ -1,4 +1,4 @@
-"""Consensus checks: regions that one annotator of an image misses or orders differently from most others."""
+"""Consensus checks: regions that one annotator misses or orders differently from most other annotators."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SAME_IOU = 0.5
 
 
 def check_set(scenes: SceneSet, *, limits: QualityLimits | None = None) -> list[Defect]:
-    """Return the defects of a file and of its annotations, checked singly and against others of the same image.
+    """Return the defects of a file and its annotations, which are also compared with others of their images.
 
     An invalid scene raises no error. It is reported as a defect, and the remaining scenes are
     checked.
@@ -31,7 +31,7 @@ def check_set(scenes: SceneSet, *, limits: QualityLimits | None = None) -> list[
 
 
 def check_each(scenes: SceneSet, *, limits: QualityLimits | None = None) -> list[list[Defect]]:
-    """Return the defects of each scene in order, checked singly and against others of the same image."""
+    """Return the defects of each scene, in order; a scene is also compared with others of its image."""
     found: list[list[Defect]] = [[] for _ in scenes.scenes]
     groups: dict[str, list[int]] = {}
     for index, scene in enumerate(scenes.scenes):
@@ -108,7 +108,7 @@ def _missing_regions(
     matches: Sequence[dict[int, int]],
     limits: QualityLimits,
 ) -> Iterator[Defect]:
-    """Yield a defect for each region that most others drew and this annotator did not."""
+    """Yield a defect for each region that most other annotators drew and this one did not."""
     reported: set[tuple[int, int]] = set()
     between: dict[tuple[int, int], dict[int, int]] = {}
     for a, b in combinations(range(len(others)), 2):
@@ -139,7 +139,7 @@ def _same_regions(
     others: int,
     between: dict[tuple[int, int], dict[int, int]],
 ) -> set[tuple[int, int]]:
-    """Return a region of annotator `number` and its matches by all others, as (annotator, region)."""
+    """Return a region of annotator `number` and the others' matching regions, as (annotator, region)."""
     same = {(number, index)}
     for other in range(others):
         if other > number:
@@ -158,7 +158,7 @@ def _order_conflicts(
     matches: Sequence[dict[int, int]],
     limits: QualityLimits,
 ) -> Iterator[Defect]:
-    """Yield a defect for each overlapping pair of regions that most others have in the opposite order."""
+    """Yield a defect for each overlapping pair of regions that most other annotators order the other way."""
     scene, rasters = one
     if not scene.has_depth:
         return
@@ -188,7 +188,7 @@ def _low_coverage(
     others: Sequence[RasterisedScene],
     limits: QualityLimits,
 ) -> Iterator[Defect]:
-    """Yield a defect if the regions cover much less of the image than the median of the others."""
+    """Yield a defect if the regions cover much less than the median of the other annotators' regions."""
     scene, rasters = one
     covered = float((rasters.owner > 0).mean())
     shares = [(other.owner > 0).mean() for _, other in others]

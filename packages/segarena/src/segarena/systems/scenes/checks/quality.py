@@ -77,7 +77,7 @@ def check_scene(
     rasters: Rasters | None = None,
     memory: CheckMemory | None = None,
 ) -> list[Defect]:
-    """Return the defects of one annotation, with its regions taken in depth order.
+    """Return the defects of one annotation, whose regions are checked in depth order.
 
     Pass `rasters` if the scene has been rasterized already. With the `memory` of an earlier check
     of the same image and limits, only regions that have changed and their neighbours are checked.
@@ -263,7 +263,7 @@ def _extent_defects(
 
 
 class _Outlines:
-    """The polygons of a scene's regions, their keys, and bounding boxes that exclude most pairs."""
+    """The polygons of a scene's regions, their keys, and bounding boxes to rule out most pairs quickly."""
 
     def __init__(self, scene: Scene) -> None:
         self.polygons = [scene.polygons(region) for region in scene.regions]
@@ -291,7 +291,7 @@ class _Outlines:
 
 
 def _box(rings: Iterable[Points]) -> tuple[float, float, float, float]:
-    """Return the lowest row and column and the highest row and column; NaN without vertices."""
+    """Return the lowest row and column, and the highest row and column; NaN if there are no vertices."""
     points = [ring for ring in rings if len(ring)]
     if not points:
         # Comparisons with NaN are false, so that such a region neither contains nor is contained.
@@ -518,7 +518,7 @@ def _double_borders(
 
 
 def region_centre(raster: RegionRaster) -> tuple[float, float] | None:
-    """Return the pixel of the region nearest to its centroid, as (row, column) of its centre; None without pixels."""
+    """Return the centre (row, column) of the region's pixel nearest to the centroid, or None if empty."""
     mask = raster.amodal.mask
     per_row = np.count_nonzero(mask, axis=1)
     per_column = np.count_nonzero(mask, axis=0)

@@ -67,7 +67,7 @@ def repair_scene(scene: Scene) -> SceneRepair:
             note("its outline was repaired", region)
             repaired = repaired.redrawn(region.id, after)
         if not after and kept.mask is None and kept.visible_mask is None:
-            note("it had no extent and was removed", region)
+            note("the region had no extent and was removed", region)
             repaired = repaired.without(region.id)
     if scene.stated_pairs and repaired.stated_pairs is not None:
         depths = {region.id: depth for depth, region in enumerate(repaired.regions)}

@@ -182,7 +182,7 @@ def check_annotations(
         bool, typer.Option("--all", help="Show all findings instead of the first 40.")
     ] = False,
 ) -> None:
-    """Find defects of each annotation, on its own and in comparison with others of the same image.
+    """Find defects in each annotation by itself, and by comparison with others of the same image.
 
         segarena amodal check-annotations cocoa.json
 
@@ -228,7 +228,7 @@ def write_review_page(
 
 
 def show_defects(defects: Sequence[Defect], most: int | None = _SHOWN) -> None:
-    """Print up to `most` defects, worst first, and the number of omitted ones; None prints all of them."""
+    """Print up to `most` defects, worst first, and how many are omitted; None prints all defects."""
     severities = list(_COLOURS)
     ranked = sorted(defects, key=lambda defect: severities.index(defect.severity))
     for defect in ranked[:most]:

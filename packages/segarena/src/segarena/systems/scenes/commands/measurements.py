@@ -280,7 +280,7 @@ def report_quality(
         bool,
         typer.Option(
             "--published",
-            help="Follow the published code: occlusion from the file, .25 in two ranges, -1 without regions.",
+            help="Follow the published code: occlusion from the file, .25 in both ranges, -1 if there are no regions.",
         ),
     ] = False,
 ) -> None:

@@ -244,7 +244,7 @@ def draw_annotation(
     sloppiness: Sloppiness,
     rng: np.random.Generator,
 ) -> DemoDrawing:
-    """Simulate an annotator's drawing of a scene with these error rates; at least one thing is drawn."""
+    """Simulate an annotator's drawing of a scene with given error rates; at least one thing is drawn."""
     noisy = _with_noise(truth.scene, sloppiness.vertex_noise_px, rng)
     scene = replace(noisy, annotator=sloppiness.annotator)
     things = [region.id for region in scene.regions if not region.is_stuff]
@@ -278,7 +278,7 @@ def _draw_some(
     probability: float,
     rng: np.random.Generator,
 ) -> tuple[str, ...]:
-    """Return each id with this probability; every id uses exactly one random number."""
+    """Sample the ids, each with the given probability; every id uses exactly one random number."""
     drawn: list[str] = []
     for region_id in region_ids:
         if rng.random() < probability:
@@ -325,7 +325,7 @@ def _true_scene(
 
 
 def _things(shape: tuple[int, int], rng: np.random.Generator) -> tuple[TrueShape, ...]:
-    """Return four to eight things, sampled again until a quarter of each is visible."""
+    """Return four to eight things, sampled again until at least a quarter of each is visible."""
     height, width = shape
     count = int(rng.integers(4, 9))
     while True:

@@ -101,7 +101,7 @@ def _full_matching(
     columns: NDArray[np.bool_],
     mates: NDArray[np.intp],
 ) -> Pairs:
-    """Return the cheapest matching of all these rows with these columns; `mates` is a feasible matching."""
+    """Return the cheapest matching of all given rows to given columns; `mates` is a feasible matching."""
     from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
     row_numbers = np.flatnonzero(rows)

@@ -176,7 +176,7 @@ def count_edges(
     shapes = {edges.shape for edges in (*kept, *references)}
     if not references or len(shapes) > 1:
         raise InvalidMask(
-            f"edge maps: expected one reference or more, all of one shape; got shapes {sorted(shapes)}"
+            f"edge maps: expected one reference or more, all of the same shape; got shapes {sorted(shapes)}"
         )
     if len(kept) != len(thresholds):
         raise InvalidInput(

@@ -85,7 +85,7 @@ class Candidates:
     ) -> None:
         if prediction.shape != target.shape or prediction.ndim != 2:
             raise InvalidMask(
-                f"edge maps: expected two of one shape (H, W), got {prediction.shape} and {target.shape}; "
+                f"edge maps: expected two of the same shape (H, W), got {prediction.shape} and {target.shape}; "
                 "do they belong to one image?"
             )
         if not radius_px >= 0 or math.isinf(radius_px):

@@ -111,7 +111,7 @@ def recall_at_precision(
     precision: NDArray[np.float64],
     level: float,
 ) -> float:
-    """Return the highest recall at which the piecewise linear curve has this precision; NaN if it never does.
+    """Return the highest recall at which the piecewise linear curve has precision `level`, or NaN.
 
     The result is also NaN for a curve that stays above the level, because its course at higher
     recall is unknown.

@@ -29,7 +29,7 @@ def shared_px(prediction: NDArray[Any], target: NDArray[Any]) -> NDArray[np.int6
     """
     if prediction.shape != target.shape or not prediction.size:
         raise InvalidMask(
-            f"label maps: expected two of one shape with pixels, got {prediction.shape} and {target.shape}"
+            f"label maps: expected two of the same shape with pixels, got {prediction.shape} and {target.shape}"
         )
     if prediction.dtype.kind not in "iub" or target.dtype.kind not in "iub":
         raise InvalidMask(

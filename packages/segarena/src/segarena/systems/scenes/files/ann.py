@@ -58,7 +58,7 @@ def read_ann(path: Path, *, size_of_image: FindSize) -> SceneSet:
             defects.append(
                 Defect(
                     "polygon",
-                    f"{error}; it is left out",
+                    f"{error}; the polygon is left out",
                     image=image.id,
                     annotator=annotator,
                     regions=(str(number),),

@@ -90,7 +90,7 @@ def write_coco_scenes(
     *,
     extent: Extent,
 ) -> list[Path]:
-    """Write the first annotator's regions of each image as COCO instances, whose category is the stripped name.
+    """Write the first annotator's regions of each image as COCO instances, with stripped names as categories.
 
     "modal" writes visible masks and leaves out invisible regions. "amodal" writes polygons, and
     stores the visible and hidden mask, occlusion and order under additional keys.
@@ -153,7 +153,7 @@ def _scene(
             check_mask_pixels(filled_px, "visible and hidden parts as polygons")
             regions.append(_region(record, region_id, image, names))
         except InvalidInput as error:
-            message = f"object {parse_text(record.get('id'))}: {error}; it is left out"
+            message = f"object {parse_text(record.get('id'))}: {error}; the object is left out"
             defects.append(Defect("object", message, image=image.id, regions=(region_id,)))
     return make_scene(image, regions, has_depth=has_depth, fill_rule="coco")
 

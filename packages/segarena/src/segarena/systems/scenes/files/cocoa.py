@@ -243,7 +243,7 @@ class _AnnotationReader:
         try:
             return read()
         except InvalidInput as error:
-            self._tell(kind, f"{error}; it is left out", region_id)
+            self._tell(kind, f"{error}; the {kind} is left out", region_id)
             return None
 
     def _tell(
@@ -336,7 +336,7 @@ def stated(region: Region, raster: RegionRaster) -> Region:
 
 
 def _pairs(scene: Scene, rasters: Rasters) -> str:
-    """Return the pairs of regions that the file lists, or else the pairs of all regions that overlap."""
+    """Return the pairs of regions that the file lists, or else all pairs of overlapping regions."""
     if scene.stated_pairs is not None:
         pairs = [(scene.place(front), scene.place(behind)) for front, behind in scene.stated_pairs]
     else:

@@ -248,7 +248,7 @@ def write_scenes(
 
 
 def format_losses(scenes: SceneSet, file_format: str) -> list[str]:
-    """Describe the properties of these scenes that a format loses; the result is empty if it keeps all."""
+    """Describe the properties of these scenes that a format loses; empty if the format keeps all."""
     carried = _format(file_format).carries
     lost: list[str] = []
     if file_format == "csv" and any(scene.regions for scene in scenes.scenes):
@@ -279,7 +279,7 @@ def _format(name: str) -> Format:
 
 
 def _name_annotators(sets: Sequence[SceneSet], folders: Sequence[str]) -> list[SceneSet]:
-    """Use a set's folder name as the annotator of images that sets in several folders annotate.
+    """Use the folder's name as the annotator if sets in several folders annotate the same image.
 
     Scenes and defects that have an annotator keep it.
     """

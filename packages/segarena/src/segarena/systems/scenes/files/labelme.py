@@ -105,7 +105,10 @@ def read_labelme(path: Path) -> SceneSet:
         except InvalidInput as error:
             defects.append(
                 Defect(
-                    "polygon", f"{error}; it is left out", image=image.id, regions=(str(number),)
+                    "polygon",
+                    f"{error}; the region is left out",
+                    image=image.id,
+                    regions=(str(number),),
                 )
             )
             continue

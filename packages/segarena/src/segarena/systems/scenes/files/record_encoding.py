@@ -40,7 +40,7 @@ def flat_outline(
     region: Region,
     raster: RegionRaster,
 ) -> Any:
-    """Encode the full extent as in COCO-Amodal: flat lists, or run lengths without polygons or with holes."""
+    """Encode a region as in COCO-Amodal: flat lists, or run lengths if it has holes or no polygons."""
     outlines = [to_xy(points) for points in scene.polygons(region)]
     # Readers of the COCO family take several polygons for a union.
     if not outlines or region.has_holes:

@@ -128,7 +128,7 @@ def _scene(
         except InvalidInput as error:
             defect = Defect(
                 "mask",
-                f"{error}; it is left out",
+                f"{error}; the region is left out",
                 image=image_id,
                 annotator=author,
                 regions=(str(number),),

@@ -183,7 +183,7 @@ def order_agreement(
     other: Drawing,
     same: Sequence[tuple[int, int]],
 ) -> tuple[int, int]:
-    """Count the pairs of matched regions that overlap in both drawings: (in the same order, all).
+    """Count the matched pairs that overlap in both drawings, as (pairs in the same order, all pairs).
 
     Both counts are 0 if one of the drawings has no depth order.
     """
@@ -222,7 +222,7 @@ def name_agreement(
     other: Drawing,
     same: Sequence[tuple[int, int]],
 ) -> tuple[int, int]:
-    """Count the matched regions: (same name, named in both), ignoring spaces and case."""
+    """Count the matched regions as (same name, named in both); spaces and case are ignored."""
     if one.scene is None or other.scene is None:
         return 0, 0
     agree = 0

@@ -106,7 +106,7 @@ def _interval(
     rng: np.random.Generator,
     repeats: int,
 ) -> Interval:
-    """Return a value over the rows of all images with its interval, whose ends are NaN for fewer than two images."""
+    """Compute a value from the rows of all images, with an interval, which is NaN for fewer than two images."""
     images = [group for group in groups if len(group)]
     if not images:
         return Interval(math.nan, math.nan, math.nan, 0)

@@ -274,7 +274,7 @@ def _label_regions(drawing: Drawing, estimator: Estimator) -> Iterable[RegionRec
 
 
 def _mean_of_finite(values: Sequence[float]) -> float:
-    """Return the mean without NaN, which marks undefined shapes."""
+    """Return the mean of the values that are not NaN; NaN marks undefined shapes."""
     finite = [value for value in values if math.isfinite(value)]
     return _mean(finite)
 

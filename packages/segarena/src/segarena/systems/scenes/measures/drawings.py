@@ -110,7 +110,7 @@ def region_ious(one: Drawing, other: Drawing) -> NDArray[np.float64]:
     """
     if one.labels.shape != other.labels.shape:
         raise InvalidMask(
-            f"image {one.image}: expected drawings of one size, got {one.labels.shape} by {one.annotator} and "
+            f"image {one.image}: expected drawings of the same size, got {one.labels.shape} by {one.annotator} and "
             f"{other.labels.shape} by {other.annotator}"
         )
     if one.rasters is None and other.rasters is None:

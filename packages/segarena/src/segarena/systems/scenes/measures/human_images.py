@@ -155,7 +155,7 @@ def _matlab(path: Path) -> list[Mask] | None:
 
 
 def _segmentation_files(path: Path) -> list[tuple[str, Path]]:
-    """Return (split, file) of all segmentations, in the first layout of the BSDS500 release with files."""
+    """Return (split, file) of all segmentations, from the first layout of BSDS500 that contains files."""
     roots = (path, path / "data", path / "BSDS500" / "data", path / "BSR" / "BSDS500" / "data")
     for root in roots:
         for folder, suffix in (("human", ".npz"), ("groundTruth", ".mat")):

@@ -58,7 +58,7 @@ class TrueRegion:
 
 
 class SegmentRecall(NamedTuple):
-    """Average recall for one kind and occlusion range, using the best `most` segments; NaN without regions."""
+    """Average recall for one kind and occlusion range, using the best `most` segments; NaN if there are no regions."""
 
     kind: RegionKind
     occlusion: str
@@ -175,7 +175,7 @@ def mask_ious(segments: Sequence[Mask], regions: Sequence[Mask]) -> NDArray[np.f
     """
     shapes = {mask.shape for mask in (*segments, *regions)}
     if len(shapes) > 1:
-        raise InvalidMask(f"masks: expected one shape, got {sorted(shapes)}")
+        raise InvalidMask(f"masks: expected a single shape, got {sorted(shapes)}")
     if not segments or not regions:
         return np.zeros((len(segments), len(regions)))
     # Float32 represents integers exactly up to 2 ** 24, so larger images need float64, which is

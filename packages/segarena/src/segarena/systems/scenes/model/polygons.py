@@ -39,7 +39,7 @@ class Crossing(NamedTuple):
 
 
 def area(points: Points) -> float:
-    """Return the area in square pixels, 0 below three vertices; opposite loops of a self-intersection cancel out."""
+    """Return the area in square pixels, 0 for fewer than three vertices; opposite loops cancel out."""
     if len(points) < 3:
         return 0.0
     # Coordinates relative to the first vertex keep full precision for a small polygon far from the
@@ -52,7 +52,7 @@ def area(points: Points) -> float:
 
 
 def perimeter(points: Points) -> float:
-    """Return the length of the closed outline in pixels; 0 below two vertices."""
+    """Return the length of the closed outline in pixels; 0 for fewer than two vertices."""
     if len(points) < 2:
         return 0.0
     steps = np.roll(points, -1, axis=0) - points
@@ -88,7 +88,7 @@ def orientation(
     b: Sequence[float],
     c: Sequence[float],
 ) -> int:
-    """Return the side of the line from `a` to `b` on which `c` lies, exactly: 1, -1, or 0 on the line."""
+    """Return the side of the line from `a` to `b` on which `c` lies, computed exactly: 1, -1 or 0 (on it)."""
     a_row, a_column = a
     b_row, b_column = b
     c_row, c_column = c
@@ -192,7 +192,7 @@ def _edges_inside(points: Points, shape: tuple[int, int]) -> tuple[Points, Point
 
 
 def are_holes(rings: Sequence[Points]) -> list[bool]:
-    """Return, for polygons that do not meet, which of them lie in an odd number of the others."""
+    """Return, for polygons that do not meet, which of them lie inside an odd number of the others."""
     drawn = [index for index, ring in enumerate(rings) if len(ring)]
     firsts = np.array([rings[index][0] for index in drawn], dtype=np.float64).reshape(-1, 2)
     is_hole = np.zeros(len(rings), dtype=np.bool_)
@@ -373,7 +373,7 @@ def _shared_end(
     c: Points,
     d: Points,
 ) -> tuple[float, float]:
-    """Return an endpoint of one of two collinear edges that is on the other edge, preferably inside it."""
+    """Return an endpoint of one of two collinear edges that is on the other edge, not at its end if possible."""
     touching: list[Points] = []
     inner: list[Points] = []
     for point, start, end in ((d, a, b), (a, c, d), (c, a, b), (b, c, d)):

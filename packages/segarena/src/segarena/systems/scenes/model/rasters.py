@@ -258,7 +258,7 @@ def _decode(
 
 
 def overlap_table(first: Sequence[Patch], second: Sequence[Patch]) -> NDArray[np.int64]:
-    """Return the number of pixels that each patch of one list shares with each of the other list, int64 (I, J)."""
+    """Return the number of pixels that each patch of one list shares with each patch of the other, int64 (I, J)."""
     table = np.zeros((len(first), len(second)), dtype=np.int64)
     is_symmetric = first is second
     for row, column in overlapping_windows(first, second).tolist():

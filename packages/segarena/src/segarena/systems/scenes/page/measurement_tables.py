@@ -194,7 +194,7 @@ def regions_sheet(summary: RegionSummary) -> Sheet:
 
 
 def recall_sheet(results: Sequence[SegmentRecall]) -> Sheet:
-    """Return average recall by kind and occlusion; each smaller segment limit has one row, for all regions."""
+    """Return average recall by kind and occlusion; smaller segment limits have rows for all regions only."""
     most = max((result.most for result in results), default=0)
     rows: list[tuple[Cell, ...]] = []
     for result in results:

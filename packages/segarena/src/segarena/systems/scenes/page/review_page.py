@@ -59,7 +59,7 @@ class RegionView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnnotationView:
-    """An annotation on the page, with its worst defects first; `photograph` is a data URI, "" without a photograph."""
+    """An annotation on the page, with its worst defects first; `photograph` is a data URI, or "" if there is none."""
 
     number: int
     scene: Scene

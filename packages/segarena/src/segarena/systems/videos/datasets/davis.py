@@ -164,7 +164,7 @@ def _names(
     subset: str | Sequence[str],
     year: int,
 ) -> list[str]:
-    """Return the sequences of a subset, see `Davis`."""
+    """Return the sequences of a subset (see `Davis`)."""
     if not isinstance(subset, str):
         return select_sequences(subset, None, images)
     if subset == "all":

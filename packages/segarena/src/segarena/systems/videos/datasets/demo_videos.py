@@ -224,7 +224,7 @@ def _leaving(rng: Rng) -> MovingScene:
 
 
 def _alike(rng: Rng) -> MovingScene:
-    """Two blobs of one colour touch, and one is hidden behind a third, on a background of similar colour."""
+    """Two blobs of the same colour touch, and one of them hides behind a third; the background looks similar."""
     sea = make_texture(
         rng, (320, 480), [(44, 78, 98), (66, 104, 118), (92, 126, 126), (60, 90, 88)], cells=5
     )

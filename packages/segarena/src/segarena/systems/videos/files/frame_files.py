@@ -109,7 +109,7 @@ def images_if_folder(folder: Path) -> Files:
 
 
 def frame_shape(paths: Sequence[Path]) -> tuple[int, int]:
-    """Return (H, W) of all frames from the file headers, without decoding.
+    """Return the common (H, W) of all frames, read from the file headers without decoding.
 
     Raises:
         InvalidImage: there are no frames, a file is not an image, or its size differs from that of

@@ -1,4 +1,4 @@
-"""Common base of the datasets of video files: files of a video, conversion to objects, scribbles, and checks."""
+"""Base of datasets that read video files: files of a video, conversion to objects, scribbles, and checks."""
 
 from __future__ import annotations
 
@@ -256,7 +256,7 @@ class VideoDataset(ListedDataset[VideoSample]):
         frames: int,
         objects: int,
     ) -> Iterable[Finding]:
-        """Return the differences between the counts and the published counts."""
+        """Return findings for counts that differ from the published ones."""
         del sequences, frames, objects
         return ()
 

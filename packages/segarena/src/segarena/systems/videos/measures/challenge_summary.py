@@ -310,7 +310,7 @@ class _SequenceSums:
         last_s: float,
         end: CurveEnd,
     ) -> float:
-        """Return the time at which the curve ends, see `CurveEnd`."""
+        """Return the time at which the curve ends (see `CurveEnd`)."""
         rounds = self.quality.shape[1]
         if end.seconds_per_object is None:
             if end.protocol == "careful":

@@ -115,7 +115,7 @@ class JaccardContourMetric:
         return {"jaccard": values.jaccard, "contour": values.contour}
 
     def contradicts(self, values: Mapping[str, Any], parts: Mapping[str, Any]) -> NDArray[np.bool_]:
-        """Return which rounds have impossible values: outside 0 to 1, a wrong mean, or other than in the parts."""
+        """Return which rounds have impossible values: values outside 0 to 1 or unlike the parts, or a wrong mean."""
         mean = (values["jaccard"] + values["contour"]) / 2
         is_wrong = np.abs(values["j_and_f"] - mean) > _TOLERANCE
         for name in ("jaccard", "contour"):

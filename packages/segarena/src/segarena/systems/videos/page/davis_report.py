@@ -50,12 +50,12 @@ class DavisPage(Page):
 
     @cached_property
     def timed(self) -> list[TimedRun]:
-        """All pairs of run and user with scores."""
+        """All pairs of a run and a user that have scores."""
         return [timed for timed in timed_runs(self.runs) if timed.scores(timed.metric)]
 
     @cached_property
     def timed_floors(self) -> list[TimedRun]:
-        """All pairs of control run and user with scores."""
+        """All pairs of a control run and a user that have scores."""
         return [timed for timed in timed_runs(self.floors) if timed.scores(timed.metric)]
 
     @cached_property
@@ -256,7 +256,7 @@ def _value(mean: float, ends: Iterable[float]) -> Value:
 
 
 def _sequence_row(one: TimedRun, sequence: str) -> tuple[str | int | Value, ...]:
-    """Return the row of a sequence; an empty row if this run has no score for it."""
+    """Return the row of a sequence; an empty row if this run has no score for the sequence."""
 
     def scores_of(metric: str) -> list[SampleScore]:
         return [score for score in one.scores(metric) if score.sequence == sequence]

@@ -155,7 +155,7 @@ def _unanswered(
     sequence: str,
     repeat: int | None,
 ) -> list[SampleScore]:
-    """Return the scores of one person's sample, or of all people's if `repeat` is None."""
+    """Return the score of one person's sample, or those of all people's samples if `repeat` is None."""
     sample = None if dataset is None else dataset.load(sequence)
     objects = 1
     if sample is not None:

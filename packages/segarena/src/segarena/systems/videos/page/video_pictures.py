@@ -61,7 +61,7 @@ class VideoPictures:
         self.word = word
 
     def how_many(self, runs: int) -> tuple[int, int]:
-        """Return how many dialogues to show: the 12 hardest, and others up to 36 dialogues over all runs."""
+        """Return how many of the hardest (12) and of the other dialogues to show; up to 36 over all runs."""
         # Half of the usual number of dialogues in the gallery, because each has several frames.
         others = MAX_GALLERY_DIALOGUES // 2 // runs - MAX_HARDEST_CARDS
         return MAX_HARDEST_CARDS, max(0, others)
@@ -158,7 +158,7 @@ def frame_values(
     key: DialogueId,
     round_: int,
 ) -> NDArray[np.float64]:
-    """Return the mean of J&F over objects in each frame after a round; empty without values."""
+    """Return the mean of J&F over objects in each frame after a round; empty if there are no values."""
     rows = _rows(run, "parts", key).filter(round=round_)
     has_both = {"jaccard", "contour"} <= set(rows.columns)
     if not has_both:

@@ -97,7 +97,7 @@ def check_candidates(candidates: Sequence[int] | None, frames: int) -> tuple[int
 
 
 def scribbled_frames(rounds: Iterable[Sequence[Prompt]]) -> tuple[int, ...]:
-    """Return the frames of the scribbles in each round, in order, each frame once per round."""
+    """Return the frames with scribbles, round by round; each frame occurs once per round."""
     scribbled: list[int] = []
     for prompts in rounds:
         frames: set[int] = set()

@@ -130,7 +130,7 @@ def _select(
 
 
 def _components(neighbours: Neighbours) -> list[list[int]]:
-    """Return the nodes of each component, starting with the node where its searches start.
+    """Return the nodes of each component; the first is the node from which searches start.
 
     The function also reorders `neighbours`.
 
@@ -221,7 +221,7 @@ def _open_loops(
 
 
 def _longest_step(loop: list[int], pixels: NDArray[np.int64]) -> tuple[int, int]:
-    """Return the first diagonal step of a closed loop; its first step if none is diagonal."""
+    """Return the first diagonal step of a closed loop, or the loop's first step if none is diagonal."""
     rows, columns = pixels[loop].T.tolist()
     for index in range(len(loop) - 1):
         changes_row = rows[index] != rows[index + 1]

@@ -59,7 +59,7 @@ def draw_lines(
     ignore: Mask | None = None,
     marks_all: bool = False,
 ) -> tuple[RobotLine, ...]:
-    """Draw the robot's lines in one frame: one in each large enough component of each label's error.
+    """Draw the robot's lines in one frame: one in each sufficiently large component of each label's error.
 
     The background is treated as a label like the others, 0, and comes first: a line on it marks
     pixels that were wrongly predicted as an object.

@@ -119,7 +119,7 @@ def write_scribbles(data: Scribbles, path: Path | str) -> None:
 
 
 def no_scribbles(sequence: str, frames: int) -> dict[str, Any]:
-    """Return the scribbles of a video without lines."""
+    """Return empty scribbles for a video: frames without any line."""
     return {"sequence": sequence, "scribbles": [[] for _ in range(frames)]}
 
 

@@ -85,7 +85,7 @@ def scribbles_to_points(
     *,
     fractions: Fractions = "last-pixel",
 ) -> ScribblePoints:
-    """Return the points of all lines, in the order of frames and then as drawn.
+    """Return the points of all lines, ordered by frame, and as drawn within a frame.
 
     Args:
         data: checked scribbles.

@@ -23,7 +23,7 @@ Fractions: TypeAlias = Literal["last-pixel", "size"]
 
 
 def fractions_of_round(number: int, protocol: str) -> Fractions:
-    """Return the meaning of fractions in the scribbles that a session gives in a round (from 1).
+    """Return how to read the fractions in the scribbles of a round, numbered from 1.
 
     Under the published protocol, a fraction of 1 means the last pixel in the first scribbles, as in
     people's files, and the size of the frame in later rounds, as in the published robot.
@@ -39,7 +39,7 @@ def prompts_from_scribbles(
     *,
     fractions: Fractions = "last-pixel",
 ) -> tuple[Scribble, ...]:
-    """Return the lines as prompts, in the order of frames and then as drawn; times are dropped.
+    """Return the lines as prompts, ordered by frame, and as drawn within a frame; times are dropped.
 
     A line on the background is a negative prompt for object 0.
 
@@ -90,7 +90,7 @@ def scribbles_from_prompts(
     fractions: Fractions = "last-pixel",
     times: tuple[float, float] = (0, 0),
 ) -> dict[str, Any]:
-    """Return scribble prompts in the form of a scribble file, in the order given within each frame.
+    """Return scribble prompts in the form of a scribble file; within a frame they keep their order.
 
     Args:
         prompts: scribbles, each within one frame.
@@ -161,7 +161,7 @@ def _relative(
 
 
 def _spans(shape: Shape, fractions: Fractions) -> NDArray[np.float64]:
-    """Return the number of pixels for a fraction of 1 along (row, column); 1 along an axis with a single pixel."""
+    """Return the pixels that a fraction of 1 spans along (row, column); 1 for an axis with a single pixel."""
     if fractions not in get_args(Fractions):
         raise InvalidInput(
             f"fractions: expected one of {', '.join(get_args(Fractions))}, got {fractions!r}"

@@ -44,7 +44,7 @@ def capped_limit(
         raise InvalidInput(f"{name}: expected {kind}more than 0, got {value!r}")
     if value > most:
         warnings.warn(
-            f"{name}: {value:g} exceeds the limit, {most:g} is used instead", stacklevel=3
+            f"{name}: {value:g} exceeds the limit; {most:g} is used instead", stacklevel=3
         )
         return most
     return value
@@ -77,7 +77,7 @@ def masks_array(masks: Any) -> NDArray[Any]:
 
 
 def check_frame_candidates(candidates: Sequence[int] | None, frames: int) -> tuple[int, ...] | None:
-    """Return the valid candidates, and warn about invalid ones; None if there are none.
+    """Return the valid candidates, or None if there are none; warn about invalid candidates.
 
     Raises:
         InvalidInput: the candidates are not integers.
@@ -120,7 +120,7 @@ def make_folder(path: Path) -> Path:
 
 
 def new_session_folder(beside: str | Path | None) -> Path:
-    """Return the path of a new session folder: in `beside`, or in `runs`."""
+    """Return the path of a new session folder in `beside`, by default in `runs`."""
     now = datetime.datetime.now(datetime.UTC)
     started = now.strftime("%Y%m%d_%H%M%S")
     # Sessions that start in the same second must not share a folder.

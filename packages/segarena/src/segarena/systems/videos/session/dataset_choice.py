@@ -1,4 +1,4 @@
-"""Choice of a session's dataset: DAVIS by its folder, or any other, optionally restricted to some sequences."""
+"""Choice of a session's dataset: DAVIS from a folder, or another dataset, optionally restricted to some sequences."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ def choose_dataset(
     """
     if subset not in LOCAL_SUBSETS:
         raise InvalidInput(
-            f"subset: expected one of {', '.join(LOCAL_SUBSETS)}, got {subset!r}; a server evaluates the others"
+            f"subset: expected one of {', '.join(LOCAL_SUBSETS)}, got {subset!r}; "
+            "only a server evaluates the other subsets"
         )
     if dataset is None:
         return _davis(davis_root, subset, sequences)

@@ -58,7 +58,7 @@ LOCALHOST = "localhost"
 
 
 class DavisInteractiveSession:
-    """Session that provides scribbles, accepts masks, measures time and evaluates; a context manager.
+    """Session that provides scribbles, accepts masks, measures time and evaluates, as a context manager.
 
     Args:
         host: "localhost" evaluates on this machine. With `https://host/challenges/NAME`, a server

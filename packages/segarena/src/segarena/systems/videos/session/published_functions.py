@@ -142,7 +142,7 @@ class InteractiveScribblesRobot:
         prediction = as_labels(pred_masks, name="pred_masks")
         if target.shape != prediction.shape or target.ndim != 3:
             raise InvalidInput(
-                f"expected masks of one shape (B, H, W), got {prediction.shape} and {target.shape}"
+                f"expected masks of the same shape (B, H, W), got {prediction.shape} and {target.shape}"
             )
         if frame is not None and not 0 <= frame < len(target):
             raise InvalidInput(f"frame: expected an index from 0 to {len(target) - 1}, got {frame}")

@@ -37,7 +37,7 @@ from segarena.systems.videos.scribbles.prompt_conversion import line_prompt, pro
 
 @user("scribble-robot")
 class ScribbleRobot:
-    """Draw on the errors of the worst frame of a video, with one line in each large enough component.
+    """Draw on the errors of the worst frame of a video, with one line in each sufficiently large component.
 
     In the first round, people's scribbles are replayed if the sample has some, with one dialogue
     per person. Otherwise the robot draws on the objects in the frame that shows most of them, as if
@@ -217,7 +217,7 @@ def _line_prompts(
 
 
 def _trailing_empty(rounds: Sequence[Sequence[Prompt]]) -> int:
-    """Return the number of rounds without prompts at the end."""
+    """Return the number of rounds at the end of a dialogue that have no prompts."""
     count = 0
     for prompts in reversed(rounds):
         if prompts:

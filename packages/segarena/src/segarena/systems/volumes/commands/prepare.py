@@ -40,7 +40,7 @@ def prepare(
     password: Annotated[
         str | None,
         typer.Option(
-            help="Password for encrypted archives; you get it from the providers.",
+            help="Password for encrypted archives, as received from the data providers.",
             envvar="SEGARENA_ARCHIVE_PASSWORD",
         ),
     ] = None,
@@ -97,9 +97,9 @@ def _show_sets(sets: Iterable[PublishedSet]) -> None:
         numbers = f"{one.cases:>3} cases  {one.size_gb:>4g} GB"
         typer.echo(f"{one.name:<11} {one.paper:<4} {one.modality}  {numbers}  {one.title}")
         if one.source.needs:
-            typer.echo(f"    needs: save {one.source.needs}")
+            typer.echo(f"    first save: {one.source.needs}")
         else:
-            typer.echo(f"    needs: nothing but --fetch, from {one.source.page}")
+            typer.echo(f"    needs only --fetch, which downloads from {one.source.page}")
         typer.echo(f"    terms: {one.licence}")
 
 

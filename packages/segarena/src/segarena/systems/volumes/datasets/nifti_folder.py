@@ -35,7 +35,7 @@ from segarena.systems.volumes.files.volume_io import (
 
 @dataset("nifti-folder")
 class NiftiFolder(ListedDataset[VolumeSample]):
-    """Image volumes, and label volumes of the same names in another folder; also nnU-Net's layout and flat folders.
+    """Image and label volumes in two folders, in nnU-Net's layout, or together in one folder.
 
     Volumes are read into canonical order (planes towards Superior, rows towards Anterior, columns
     towards Right). The labels of case `a` are one file `a`, or a folder `a` with one file per
@@ -172,7 +172,7 @@ class NiftiFolder(ListedDataset[VolumeSample]):
         case = self._cases.get(sample_id)
         if case is None or case.image is None:
             raise SampleInvalid(
-                f"dataset {self.name} has no image of a sample {sample_id!r}; see sample_ids"
+                f"dataset {self.name} has no image for sample {sample_id!r}; see sample_ids"
             )
         try:
             return read_header(case.image, slice_axis=self._slice_axis).grid
@@ -184,10 +184,12 @@ class NiftiFolder(ListedDataset[VolumeSample]):
         case = self._cases[sample_id]
         if case.image is None:
             raise InvalidImage(
-                f"{case.files[0]}: label without image; add it or set unpaired='skip'"
+                f"{case.files[0]}: label without image; add the image or set unpaired='skip'"
             )
         if not case.labels:
-            raise InvalidMask(f"{case.image}: image without label; add it or set unpaired='skip'")
+            raise InvalidMask(
+                f"{case.image}: image without label; add the label or set unpaired='skip'"
+            )
         expected = read_header(case.image, slice_axis=self._slice_axis).grid
         labels = self._labels(case, expected)
         voxels, grid = read_volume(
@@ -269,7 +271,7 @@ class NiftiFolder(ListedDataset[VolumeSample]):
 
 
 def _range_text(values: Sequence[float]) -> str:
-    """Return "LOW..HIGH" with three digits; one number if both ends print alike."""
+    """Return "LOW..HIGH" with three significant digits, or one number if both are then equal."""
     low = f"{min(values):.3g}"
     high = f"{max(values):.3g}"
     return low if low == high else f"{low}..{high}"

@@ -254,7 +254,7 @@ def parse_classes(names: Mapping[Any, Any]) -> dict[str, tuple[int, ...]]:
 
 
 def _list_volumes(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the volumes below a folder with their relative path without suffix; hidden files are skipped."""
+    """Yield each volume below a folder, and its relative path without suffix; hidden files are skipped."""
     for path in sorted(folder.rglob("*")):
         suffix = volume_suffix(path)
         inner = path.relative_to(folder)
@@ -264,7 +264,7 @@ def _list_volumes(folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _match_case(key: str, pattern: str) -> str | None:
-    """Return the case for a path without suffix: its folder and the text at `{case}`; None if the pattern fails."""
+    """Return the case (folder and text at `{case}`) of a path without suffix; None if it does not match."""
     folder, slash, name = key.rpartition("/")
     before, _, after = pattern.partition(_CASE)
     fits = re.fullmatch(f"{re.escape(before)}(.+){re.escape(after)}", name)

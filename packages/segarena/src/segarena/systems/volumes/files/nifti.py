@@ -156,7 +156,7 @@ def _dtype(raw: Any, path: Path) -> np.dtype[Any]:
     dtype: np.dtype[Any] = raw.get_data_dtype()
     if dtype.kind not in "iuf":
         raise InvalidImage(
-            f"{path}: expected one real number per voxel, got {dtype}; export it with one"
+            f"{path}: expected one real number per voxel, got {dtype}; export it with one number per voxel"
         )
     return dtype
 
@@ -183,7 +183,7 @@ def _wrong_length(
     length = f"only {found:,}" if found < expected else "more"
     return InvalidImage(
         f"{path}: expected {expected:,} bytes according to the header, the file has {length}; "
-        "it is damaged, copy or export it again"
+        "it is damaged, so copy or export it again"
     )
 
 

@@ -98,7 +98,7 @@ def check_size(header: VolumeHeader, *, max_voxels: int | None = None) -> None:
     if promised > _MOST_DEFLATED * in_file:
         raise InvalidImage(
             f"{path}: the header states {promised:,} bytes, more than a file of {in_file:,} bytes can contain; "
-            "it is damaged, copy or export it again"
+            "it is damaged, so copy or export it again"
         )
     free = available_memory_bytes()
     if free is not None and header.needed_bytes > free:

@@ -155,7 +155,7 @@ def write_volume(
     canonical: NDArray[Any],
     grid: Grid,
 ) -> None:
-    """Write a canonical array with the axis order and position of `grid` from `read_volume`; bool becomes 0 and 1.
+    """Write a canonical array in the axis order and position of `grid` (see `read_volume`); bool becomes 0 and 1.
 
     The suffix selects the format; `.mhd` also writes a `.zraw` file next to it.
 

@@ -98,7 +98,7 @@ def paired_dice(counts: InstanceCounts) -> NDArray[np.float64]:
     if len(counts.prediction_areas) != len(counts.target_areas):
         raise InvalidInput(
             f"paired Dice: expected a prediction for each of {len(counts.target_areas)} targets, "
-            f"got {len(counts.prediction_areas)}; use an empty one where there was none"
+            f"got {len(counts.prediction_areas)}; use an empty mask if there was no prediction"
         )
     return np.diagonal(counts.dice).copy()
 

@@ -136,7 +136,7 @@ def _step_sheets(scores: Sequence[tuple[Run, list[CaseScores]]]) -> list[Sheet]:
 
 
 def count_slow_classes(run: Run) -> int:
-    """Return how many classes exceeded the time limit, counting for each its share of the encoder's time."""
+    """Return how many classes exceeded the time limit, with the encoder's time divided among the classes."""
     timings = run.timings
     predict_s = pl.col("predict_s")
     # Round 0 is the encoder pass, which all classes of a case share.

@@ -218,7 +218,7 @@ def group_participants(runs: Sequence[Run]) -> dict[str, list[tuple[str, str]]]:
 def _group_by_name(
     participants: Sequence[tuple[str, str]], names: Sequence[str]
 ) -> dict[str, list[tuple[str, str]]]:
-    """Return the participants by title ending (", NAME"), in the order of the names."""
+    """Return the participants, grouped by the ending of the figure title (", NAME"), in order of the names."""
     groups: dict[str, list[tuple[str, str]]] = {}
     for pair, name in zip(participants, names, strict=True):
         groups.setdefault(f", {name}", []).append(pair)

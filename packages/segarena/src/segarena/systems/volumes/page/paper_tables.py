@@ -123,7 +123,7 @@ def _person_seconds(
     user: str,
     segmenter: str,
 ) -> PredictedSeconds | None:
-    """Return a person's predicted seconds for the prompts, or None without a prediction."""
+    """Return a person's predicted seconds for the prompts, or None if they cannot be predicted."""
     for run in runs:
         if run.segmenter == segmenter and user in run.users:
             found = predict_seconds(run, user, pace)
@@ -133,7 +133,7 @@ def _person_seconds(
 
 
 def refinement_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet | None:
-    """Return Dice after each round (Tables 5 and 6), or None without corrections."""
+    """Return Dice after each round (Tables 5 and 6), or None if no user gives corrections."""
     participants = [pair for pair in list_participants(runs) if has_corrections(runs, *pair)]
     if not participants:
         return None
@@ -196,7 +196,7 @@ def splits_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet | None:
 
 
 def noise_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet | None:
-    """Return Dice with perturbed first boxes, and the loss against exact boxes (Table 9); None without such users."""
+    """Return Dice with perturbed boxes, and the loss against exact ones (Table 9); None if no box is perturbed."""
     families = group_users_by_noise(runs)
     if not families:
         return None
@@ -226,7 +226,7 @@ def noise_sheet(runs: Sequence[Run], values: pl.DataFrame) -> Sheet | None:
 
 
 def areas_sheet(runs: Sequence[Run]) -> Sheet | None:
-    """Return a table of NoC and the area under the Dice curve by its common definitions; None with a single round."""
+    """Return a table of NoC and areas under the Dice curve by common definitions; None for a single round."""
     rounds = runs[0].rounds
     if rounds == 1:
         return None

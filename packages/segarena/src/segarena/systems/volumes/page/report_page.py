@@ -48,7 +48,7 @@ class VolumesPage(Page):
 
     @cached_property
     def decides(self) -> Statistic | None:
-        """Ranking statistic: the challenge's area under Dice if there is one, else Dice after the last round."""
+        """Ranking statistic: the challenge's area under the Dice curve, or else Dice after the last round."""
         last_dice: Statistic | None = None
         for statistic in self.usual_runs[0].summary:
             if statistic.metric != "dice":
@@ -107,7 +107,7 @@ class VolumesPage(Page):
         ]
 
     def files(self) -> dict[str, str]:
-        """Return the tables as files: one CSV per table, and one LaTeX file with all tables except seconds."""
+        """Return one CSV file per table, and one LaTeX file with all tables except that of seconds."""
         # Seconds differ from run to run, but a repeated run should produce the same file.
         return sheet_files(
             "volumes",

@@ -157,7 +157,7 @@ def _round_rows(
 
 
 def _effort_curve(dialogue: DialogueRecord, rounds: int) -> list[float | None]:
-    """Return the cumulative effort after each round; null without a record, and for a failed dialogue."""
+    """Return the cumulative effort after each round; None for a missing record or a failed dialogue."""
     if dialogue.failure is not None or not dialogue.efforts:
         return [None] * rounds
     last = len(dialogue.efforts) - 1

@@ -49,7 +49,7 @@ class Anatomy:
 
 
 def invent_anatomy(space: VoxelSpace, rng: np.random.Generator) -> Anatomy:
-    """Return a patient: the same parts for all, with random shapes, sizes and positions."""
+    """Return a patient; all patients have the same parts, with random shapes, sizes and positions."""
     cavity = _cylinder(space, 4, 4, 47, 53)
     # All parts draw from one random stream, so changing the order of these lines changes the
     # patients.

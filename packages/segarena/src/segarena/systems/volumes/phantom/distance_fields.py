@@ -108,7 +108,7 @@ class VoxelSpace:
         return plane, row, column
 
     def draw(self, where: Mask, rng: np.random.Generator) -> PointMm | None:
-        """Return the centre of a random voxel of `where`, or None if it is empty."""
+        """Return the centre of a random voxel of `where`, or None if `where` is empty."""
         voxels = np.flatnonzero(where)
         # Lesions may already fill the liver.
         if not len(voxels):

@@ -42,7 +42,7 @@ def make_single_case(
     *,
     expected: str,
 ) -> RawCase | SkippedCase:
-    """Return the case of one CT and one SEG; if there is not exactly one of each, skip it and report `expected`."""
+    """Return the case if there is one CT and one SEG; otherwise skip it and report what was `expected`."""
     if len(cts) == len(segs) == 1:
         return make_case(case, cts[0], segs[0], convert)
     reason = f"expected {expected}, found {len(cts)} and {len(segs)}"

@@ -172,7 +172,9 @@ def parse_vector(values: Any, count: int) -> Vector:
 
 
 def _check_pixel_data(header: Any) -> None:
-    """Raise ValueError unless a single-frame file has as many pixel bytes as its header states; ITK trusts it.
+    """Raise ValueError unless a single-frame file has as many pixel bytes as its header states.
+
+    ITK trusts the header without this check.
 
     Args:
         header: the header with its file meta, Rows, Columns, BitsAllocated and PixelData.

@@ -129,7 +129,7 @@ def _resample_segment(
     grid: SliceGrid,
     reach: float,
 ) -> NDArray[np.bool_]:
-    """Return the mask of a segment on the CT: on each slice the nearest frame within `reach`."""
+    """Return the mask of a segment on the CT: each slice takes the nearest frame within `reach`."""
     mask = np.zeros(grid.shape, dtype=bool)
     if not frames:
         return mask

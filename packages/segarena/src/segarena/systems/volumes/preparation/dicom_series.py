@@ -114,7 +114,7 @@ def report_damage(path: Path) -> Generator[None]:
 def group_series(
     series: Iterable[DicomSeries], by: Callable[[DicomSeries], str]
 ) -> dict[str, list[DicomSeries]]:
-    """Return series by a key such as patient or study, in sorted order of the keys."""
+    """Group series by a key such as patient or study, in sorted order of the keys."""
     groups: dict[str, list[DicomSeries]] = {}
     for one in series:
         groups.setdefault(by(one), []).append(one)

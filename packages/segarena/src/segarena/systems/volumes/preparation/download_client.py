@@ -128,7 +128,7 @@ class DownloadClient:
 
     @contextmanager
     def _open(self, url: str, headers: dict[str, str] | None = None) -> Generator[httpx2.Response]:
-        """Yield the response to a request; raise `_TransientError` for temporary failures, also in the body."""
+        """Yield the response to a request; raise `_TransientError` for temporary failures."""
         try:
             with self.client.stream(
                 "GET", url, headers=headers, timeout=self.timeout_s

@@ -250,7 +250,7 @@ class ManualDownload:
         return f"{', '.join(self.wanted)} from {self.page}"
 
     def files(self, folder: Path, reader: DocumentReader) -> list[RemoteFile]:
-        """Return an empty list if the files are in the folder.
+        """Check that the files are in the folder, and return an empty list.
 
         Raises:
             DatasetMissing: files are missing; the message names them and the folder.

@@ -53,7 +53,7 @@ def download_files(
     if failures:
         first_failure = next(iter(failures.values()))
         raise DatasetError(
-            f"{len(failures)} of {len(files)} files could not be downloaded, the others are in {folder}; "
+            f"{len(failures)} of {len(files)} files could not be downloaded; the others are in {folder}; "
             f"run the command again to continue. The first failure: {first_failure}"
         )
     return len(files)

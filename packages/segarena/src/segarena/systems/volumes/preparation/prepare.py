@@ -110,7 +110,7 @@ def unpack_archives(
     *,
     password: str | None = None,
 ) -> list[Path]:
-    """Unpack each archive of a dataset to a folder next to it with the same name, and return these folders."""
+    """Unpack each archive of a dataset to a folder of the same name next to it, and return these folders."""
     archives: set[Path] = set()
     for pattern in published.archives:
         archives.update(download.glob(pattern))

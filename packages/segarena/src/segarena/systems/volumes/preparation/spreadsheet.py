@@ -155,7 +155,7 @@ def _column_number(letters: bytes) -> int:
 
 
 def _cell_text(cell: object) -> str:
-    """Return a cell as text, with whole numbers without a decimal point."""
+    """Return a cell as text; whole numbers have no decimal point."""
     if isinstance(cell, float) and cell.is_integer():
         return str(int(cell))
     return str(cell)

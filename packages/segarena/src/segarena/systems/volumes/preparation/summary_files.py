@@ -147,7 +147,7 @@ class PreparationJournal:
     def find_other_cases(
         self, known: Iterable[str], outputs: tuple[DatasetOutput, ...]
     ) -> list[str]:
-        """Return the cases of earlier runs whose images are in the folders, except the known ones."""
+        """Return the cases that have images in the output folders from earlier runs, except `known` cases."""
         found: set[str] = set()
         for output in outputs:
             images = (self.out / output.folder / "imagesTr").glob(f"*_0000{ENDING}")
@@ -155,7 +155,7 @@ class PreparationJournal:
         return sorted(found - set(known))
 
     def close(self) -> None:
-        """Delete the journal; prepared.json must contain all cases."""
+        """Delete the journal; prepared.json must already contain all cases."""
         self.ledger.close()
         (self.out / JOURNAL_NAME).unlink(missing_ok=True)
 

@@ -34,7 +34,7 @@ def click_wrong_pixels(
     *,
     one_fraction: bool = False,
 ) -> tuple[Click, ...]:
-    """Return one random click of the right sign on each slice with errors ("1PPS Refine" in the paper).
+    """Return one random click with the right sign on each slice that has errors ("1PPS Refine" in the paper).
 
     By default, each slice with errors uses its own random number. With `one_fraction`, a single
     random fraction is used for all slices, and each click is the wrong pixel at that fraction of
@@ -104,7 +104,7 @@ def restrict_to_patch(comparison: Comparison, centre: Position) -> Comparison:
 
 
 def click_largest_error(comparison: Comparison, rng: np.random.Generator) -> tuple[Click, ...]:
-    """Return a click at the voxel of the largest error that is deepest inside it, with the right sign.
+    """Return a click with the right sign at the deepest voxel of the largest error.
 
     Missing and surplus voxels that touch belong to the same error. The click is in the largest
     26-connected component (the first in raster order among equals), at a random one of the voxels
@@ -125,7 +125,7 @@ def click_largest_error(comparison: Comparison, rng: np.random.Generator) -> tup
 
 
 def _deepest_error_voxels(comparison: Comparison) -> NDArray[np.int64]:
-    """Return the deepest voxels of the largest error, (n, 3) in raster order; empty without errors."""
+    """Return the deepest voxels of the largest error, (n, 3) in raster order; empty if there is no error."""
     none = np.zeros((0, 3), dtype=np.int64)
     # Missing and surplus voxels may form a common error, as in the challenge's script.
     error = largest_component(comparison.wrong_planes, ties="first")
@@ -168,7 +168,7 @@ def lasso_largest_error(comparison: Comparison) -> tuple[Lasso, ...]:
 
 
 def _without_holes(mask: Mask, wrong: Mask) -> Mask:
-    """Return the largest piece of `mask` that encloses no pixel of `wrong`, after a cut through each such hole."""
+    """Cut through each hole of `mask` that contains pixels of `wrong`, and return the largest piece."""
     # Imported late because SciPy makes `import segarena` slower.
     from scipy.ndimage import binary_fill_holes
 
@@ -194,7 +194,7 @@ def _largest_piece(mask: Mask) -> Mask:
 
 
 def prompted_slices(dialogue: Dialogue) -> Sequence[int]:
-    """Return the slices with prompts of the first round, including those filled by a lift, ascending."""
+    """Return the slices prompted in the first round, including those that a lift fills, in ascending order."""
     planes: set[int] = set()
     for prompt in dialogue.rounds[0] if dialogue.rounds else ():
         if isinstance(prompt, Click):

@@ -123,7 +123,7 @@ def points_to_propagate(
 def centre_to_propagate(
     target: SlicedTarget, *, centre: SliceCentre = "box"
 ) -> tuple[Click | Limits, ...]:
-    """Return the centre of the median slice, and the slice limits; "P Prop" as in the paper's text."""
+    """Return the centre of the median slice, and the slice limits ("P Prop", as in the paper's text)."""
     if not target.slices:
         return ()
     position = _slice_centre(target, median_slice(target.slices), centre)
@@ -220,7 +220,7 @@ def _pixels(
     plane: int,
     ranks: NDArray[np.int64],
 ) -> Iterator[Position]:
-    """Return the foreground pixels of a slice with these ranks in raster order."""
+    """Return the foreground pixels of a slice that have the given ranks in raster order."""
     mask = target.plane(plane)
     _, row_extent, column_extent = target.window
     in_window = np.flatnonzero(mask)[ranks]

@@ -151,7 +151,7 @@ def pick_scribble_point(
 
 
 def _plane_of_most_surplus(comparison: Comparison, axes: tuple[int, ...]) -> tuple[int, int | None]:
-    """Return the axis and index of the plane with the most surplus voxels; the index is None without surplus.
+    """Return the axis and index of the plane with the most surplus voxels; the index is None if there is no surplus.
 
     Ties go to the first axis of `axes`, then to the first plane; the published code uses a single
     axis.

@@ -90,7 +90,7 @@ def _convert(ct: DicomSeries, seg: DicomSeries) -> ConvertedCase:
     for number, mask in enumerate(segmentation.masks, start=1):
         if labels[mask].any():
             raise SampleInvalid(
-                f"SEG {seg.uid}: tumours overlap, and one label map cannot hold that"
+                f"SEG {seg.uid}: tumours overlap, which one label map cannot represent"
             )
         labels[mask] = number
     return ConvertedCase(image=image, labels={"": renumber_labels(labels)}, notes=notes)

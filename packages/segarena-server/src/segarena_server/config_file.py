@@ -45,7 +45,7 @@ def read_settings(file: Path | None, given: Mapping[str, Any]) -> Settings:
 def settings_and_faults(
     file: Path | None, given: Mapping[str, Any]
 ) -> tuple[Settings | None, list[str]]:
-    """Read the settings from a file and options and collect all errors; None if the file is unreadable.
+    """Return the settings from a file and options, or None if the file is unreadable, and all errors.
 
     Report each unknown name and each invalid value separately, where `read_settings` stops at the
     first.

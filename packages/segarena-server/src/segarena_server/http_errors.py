@@ -66,7 +66,7 @@ def closed(message: str) -> Refusal:
 
 
 def admission(kind: str, message: str) -> Refusal:
-    """Return the error for a run of a person who is not admitted: 403 with the kind "terms" or "approval"."""
+    """Return the error for a person who is not admitted to a challenge: 403 with the kind "terms" or "approval"."""
     return Refusal(403, kind, message)
 
 

@@ -88,7 +88,7 @@ def run_queue_position(session: Session, run: Run) -> dict[str, Any] | None:
 
 
 def _median_of_recent(session: Session, durations: Select[Any]) -> float:
-    """Return the median duration of recent rows in seconds, or 0 without rows.
+    """Return the median duration of recent rows in seconds, or 0 if there are none.
 
     One jump of the clock cannot distort a median.
     """

@@ -1,4 +1,4 @@
-"""Near-duplicate detection: the share of masks that two runs have in common, up to a few pixels.
+"""Near-duplicate detection: the share of masks that are equal in two runs, except for a few pixels.
 
 With hundreds of runs of a thousand samples, comparing all masks takes too long. Only the same few
 hundred masks of each run are compared, chosen by a hash of their keys. A sketch of these masks, a

@@ -1,4 +1,4 @@
-"""Choice of the number of samples per run and of ranked runs, so that the samples of a pool last.
+"""Choice of how many samples a run has and how many runs are ranked, so that the samples of a pool last.
 
 A ranked run needs samples that are new to its team. A pool of 300 samples therefore lasts for ten
 ranked runs of 30 samples, or for one run of all.

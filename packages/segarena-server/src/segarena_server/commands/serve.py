@@ -68,11 +68,12 @@ def serve(
     config: Annotated[
         Path | None,
         typer.Option(
-            help="TOML with these options and others. [default: server.toml in the folder]"
+            help="TOML file with these options and others. [default: server.toml in the folder]"
         ),
     ] = None,
     log: Annotated[
-        Path | None, typer.Option(help="File for the log, lines of JSON. [default: stderr]")
+        Path | None,
+        typer.Option(help="File for the log, one JSON object per line. [default: stderr]"),
     ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Check the settings and the data folder, then exit.")

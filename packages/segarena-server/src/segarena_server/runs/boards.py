@@ -184,7 +184,7 @@ class BoardCache:
         runs: Sequence[_BoardRun],
         hidden_names: Mapping[str, str],
     ) -> dict[Entry, str]:
-        """Return the run id of each entry; only extracts that are not cached are read from the database."""
+        """Return the run id of each entry; the database is read only for entries that are not cached."""
         keys = {run: sha256(repr((challenge.description, phase.name, run))) for run in runs}
         with self._lock:
             known = {run: self._entries.get(key) for run, key in keys.items()}

@@ -47,7 +47,7 @@ def check(
         str | None,
         typer.Option(
             metavar="OTHER",
-            help="For a segmenter: another one to compare its masks and speed with.",
+            help="For a segmenter: another segmenter to compare masks and speed with.",
         ),
     ] = None,
 ) -> None:

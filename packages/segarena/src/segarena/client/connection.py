@@ -197,7 +197,7 @@ class Connection:
         return bytes(body)
 
     def _check(self, answer: ServerResponse, path: str) -> None:
-        """Raise an error for an error status, a redirect, or another or no version of the interface."""
+        """Raise an error for an error status, a redirect, or a different or missing version of the interface."""
         version = answer.headers.get("segarena-api", "")
         if answer.status in _TRANSIENT_STATUS:
             error = _error_body(answer)

@@ -55,7 +55,7 @@ _ORGANISER_OPTIONS: Mapping[str, tuple[Any, ...]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinedChallenge:
-    """A challenge and the local folder of a run at it.
+    """A challenge, and the local folder of a run in it.
 
     Attributes:
         benchmark: the rules as far as participants know them.
@@ -207,7 +207,7 @@ def join(
     Raises:
         InvalidInput: `challenge` is not the URL of a challenge, or not exactly one phase is open.
         RemoteError: the server rejects the request or is unreachable.
-        RunConflict: the folder contains a run at another challenge.
+        RunConflict: the folder contains a run in another challenge.
     """
     address = read_address(challenge)
     token = token_for(address.server, token)
@@ -269,7 +269,7 @@ def _check_folder(
 
 
 def participant_rules(info: ChallengeInfo, phase: PhaseInfo) -> Benchmark:
-    """Return the benchmark without what participants may not see: without metrics if the phase hides scores.
+    """Return the benchmark as participants may see it: without metrics if the phase hides scores.
 
     Raises:
         PluginError: the package of the benchmark is not installed here.

@@ -51,7 +51,7 @@ class Participation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_participation(folder: Path) -> Participation | None:
-    """Return the participation of a folder, or None.
+    """Return the participation of a folder, or None if it has none.
 
     Raises:
         StoreError: the file is damaged.

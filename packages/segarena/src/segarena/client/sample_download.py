@@ -131,7 +131,7 @@ def _write_example(
     stem: str,
     prompt: Prompt,
 ) -> dict[str, str]:
-    """Write image and mask of a prompt, if it has any; return the file names."""
+    """Write the image and the mask of a prompt, if it has any; return the file names."""
     if not isinstance(prompt, MaskPrompt | Support):
         return {}
     folder.mkdir(exist_ok=True)

@@ -28,7 +28,7 @@ TURNS_FOLDER = "turns"
 
 @dataclass(frozen=True, slots=True)
 class DialogueExchange:
-    """A reply about a dialogue, and the answer that it refers to; None if the dialogue was just opened."""
+    """A reply about a dialogue, and the answer that it refers to, which is None if the dialogue was just opened."""
 
     reply: DialogueReply
     answer: DialogueAnswer | None

@@ -190,7 +190,7 @@ def _build(
     supports: Sequence[tuple[Path, Path]],
     mark: FolderProbe | None,
 ) -> Callable[[tuple[Path, Path]], tuple[bool, bytes]]:
-    """Return the function that segments (image, mask file) and returns whether the mask has a pixel.
+    """Return the function that segments one pair (image, mask file) and returns whether the mask has a pixel.
 
     On a machine that does not share the output folder, the function returns the bytes of the file
     instead of writing it.

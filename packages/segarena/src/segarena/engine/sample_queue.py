@@ -23,7 +23,7 @@ from segarena.work.sharing.presence import PresenceLapsed
 
 
 class SampleQueue(Protocol):
-    """The samples of a run that this process may run; used as a context that locks them."""
+    """The queue of samples that this process may run; the samples are locked while it is used as a context."""
 
     @property
     def folder(self) -> RunFolder:
@@ -186,7 +186,7 @@ class SharedSampleQueue:
 
     @property
     def upcoming(self) -> Sequence[int]:
-        """Nothing, because the other processes decide which samples remain."""
+        """No indices, because the other processes decide which samples remain."""
         return ()
 
     def __enter__(self) -> SharedSampleQueue:

@@ -65,7 +65,7 @@ class DependenceCheck:
 
 @dataclass(frozen=True, slots=True)
 class _Variation:
-    """A way to repeat the requests within the process of the first ones."""
+    """A way to repeat the requests in the process that sent them first."""
 
     on: str
     how: str
@@ -209,7 +209,7 @@ def _timed_answers(
     limit: TimeLimit,
     questions: Sequence[ReplayRequest],
 ) -> tuple[dict[AnswerKey, Answer], float]:
-    """Return the answers to replayed prompts, and the seconds of the segmenter for them."""
+    """Return the answers to replayed prompts, and the seconds that the segmenter took for them."""
     # The first calls of a network are slower than the others.
     replay_rows(cast, limit, questions[0])
     answers: dict[AnswerKey, Answer] = {}

@@ -212,7 +212,7 @@ class Session:
         return self._turn
 
     def next(self) -> Dialogue | None:
-        """Get the next prompts from the user; return the dialogue, or None at its end.
+        """Get the next prompts from the user; return the dialogue, or None once it is over.
 
         Raises:
             ProtocolViolation: the previous round has not been answered.

@@ -101,7 +101,7 @@ class RemoteDataset(Protocol):
 
 
 def remote_evaluation() -> Any:
-    """Return the module that runs participation in challenges, with the functions `evaluate` and `sessions`.
+    """Return the module for runs in challenges, which has the functions `evaluate` and `sessions`.
 
     It is loaded through its entry point, because it is in a higher layer than the engine and
     imports it.

@@ -644,7 +644,7 @@ def _with_description(config: RunConfiguration, asked: RunConfiguration) -> RunC
 
 
 def files_of_rows(rows: Rows) -> dict[str, bytes]:
-    """Return the file of a sample, keyed by the table whose folder stores it."""
+    """Return the one file of a sample, keyed by the table in whose folder it is stored."""
     return {"records": pack_sample({table: getattr(rows, table) for table in TABLES})}
 
 

@@ -224,7 +224,7 @@ def refuse_other_work(
     if existing != requested:
         where, has, wants = first_difference("", existing, requested)
         raise RunConflict(
-            f"{path} contains work with {where} = {has}, this one has {wants}; "
+            f"{path} contains work with {where} = {has}, but the requested work has {wants}; "
             "choose another --out, or repeat the options of that work"
         )
 

@@ -27,7 +27,7 @@ _HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\4" + bytes(5)
 
 @contextmanager
 def connect_ray(address: str, workers: int) -> Generator[Any]:
-    """Return the connected module `ray` for the duration of the block; keep an existing connection of the program.
+    """Yield the connected module `ray`; disconnect after the block, unless the program was connected before.
 
     Args:
         address: address of the cluster, "host:port" or "auto"; "" starts one on this machine,

@@ -158,7 +158,7 @@ class Claims:
         count: int,
         pending: Callable[[], Iterable[int]],
     ) -> None:
-        """Join the work of other processes, or begin it; only while this process has locked the shared folder.
+        """Join the work of other processes, or begin it; only allowed while this process has locked the shared folder.
 
         Args:
             of: description of the units.
@@ -199,7 +199,7 @@ class Claims:
 
     @property
     def is_over(self) -> bool:
-        """Whether the work is finished as a whole, as `end` publishes after the last unit."""
+        """Whether all work is finished, which a process publishes with `end` after the last unit."""
         return self._log.read().is_over
 
     def end(self) -> None:
@@ -357,7 +357,7 @@ class Claims:
         return ClaimEntry(who=self._me, ends=(token,), done=done)
 
     def _leave(self) -> None:
-        """Publish finished units and release the others; errors are ignored, because leaving releases units as well."""
+        """Publish finished units and release the rest; ignore errors, because others notice the absence anyway."""
         with suppress(SegarenaError):
             self._append(partial(self._with_finished, leaves=True))
 

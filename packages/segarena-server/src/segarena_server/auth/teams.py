@@ -18,7 +18,7 @@ from segarena_server.db.orm_models import Person, Run, Team
 
 
 def team_of(session: Session, person_id: int) -> int:
-    """Return the current team of a person."""
+    """Return the id of a person's current team."""
     return session.scalars(select(Person.team_id).where(Person.id == person_id)).one()
 
 

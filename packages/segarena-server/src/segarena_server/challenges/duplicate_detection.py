@@ -159,7 +159,7 @@ def _is_equal(mask: _Mask, other: _Mask) -> bool:
 
 
 def _keys_by_hash(run: RunFolder) -> Mapping[int, tuple[Any, ...]]:
-    """Return the keys of all masks of a run by hash; hashes give all runs the same order."""
+    """Return the keys of all masks of a run by their hashes, which order the masks of all runs in the same way."""
     rows = run.read("masks", _KEY).select(_KEY).iter_rows()
     return {_hash_of(key): key for key in rows}
 

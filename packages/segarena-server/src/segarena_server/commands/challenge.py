@@ -182,7 +182,7 @@ def new(
         typer.echo(f"{size}")
     if images := render_markdown(made.text).missing_images:
         typer.echo(
-            f"upload these images of the description on the page Images: {', '.join(images)}"
+            f"upload these images of the description on the Images page: {', '.join(images)}"
         )
     typer.echo(
         f"next: segarena challenge rehearse {challenge.slug} --data {data}; then segarena serve {data}"
@@ -266,7 +266,7 @@ def export(
 
 @app.command("backup")
 def backup(
-    to: Annotated[Path, typer.Argument(help="Path of the copy, which must not exist.")],
+    to: Annotated[Path, typer.Argument(help="Path of the copy, which must not exist yet.")],
     data: Data = DATA,
     db: Db = None,
 ) -> None:

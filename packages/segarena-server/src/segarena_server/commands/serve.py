@@ -62,7 +62,7 @@ def serve(
         bool,
         typer.Option(
             "--evaluate-only",
-            help="Evaluate for other servers of the database, without listening on a port.",
+            help="Evaluate for other servers of the same database, without listening on a port.",
         ),
     ] = False,
     config: Annotated[

@@ -347,7 +347,7 @@ def _late_dialogues(session: Session, run_ids: Sequence[str]) -> Counter[str]:
 
 
 def _unranked_reason(extract: Extract, late: int) -> str:
-    """Return why a run has no rank: samples or dialogues are missing from its mean; "" if none are."""
+    """Return why a run has no rank: samples or dialogues are missing from its mean; "" if none are missing."""
     failed = sum(extract.failures.values())
     reasons: list[str] = []
     if extract.done < extract.samples:

@@ -377,7 +377,7 @@ def _run_for(
     phase: Phase,
     submission: Submission,
 ) -> Run:
-    """Return the run of a submission: for masks, the one that they belong to, else a new one."""
+    """Return the run of a submission: for masks, the run that they belong to; otherwise a new one."""
     if submission.kind != "masks":
         asked = run_repository.RunRequest(
             id=submission.id,

@@ -23,16 +23,16 @@ from segarena.work.sharing.presence import PresenceLapsed
 
 
 class SampleQueue(Protocol):
-    """The queue of samples that this process may run; the samples are locked while it is used as a context."""
+    """The queue of samples that this process may run; as a context manager, it locks these samples."""
 
     @property
     def folder(self) -> RunFolder:
-        """The run folder, available inside the context."""
+        """The run folder, available inside the block of the context manager."""
         ...
 
     @property
     def count_done(self) -> int:
-        """Number of samples finished by all processes."""
+        """Number of finished samples, of all processes together."""
         ...
 
     @property

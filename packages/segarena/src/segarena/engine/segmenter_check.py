@@ -170,7 +170,7 @@ def compare_segmenters(
     samples: int = 2,
     seed: int = 0,
 ) -> MaskComparison:
-    """Send the same prompts to two segmenters, and compare their masks and seconds.
+    """Send the same prompts to two segmenters, and compare the masks and the time that they took.
 
     Users of the benchmark run a few dialogues with the first segmenter, whose prompts both then get. A round also
     depends on a segmenter's own answers to the rounds before. Arguments and errors as for `check_segmenter`.

@@ -321,7 +321,7 @@ class Session:
         return self._kept.rows(self.dialogue)
 
     def _judging(self) -> AbstractContextManager[None]:
-        """Return a context that charges its time to the budget, if the budget includes scoring."""
+        """Return a context manager that charges the time of its block to the budget, if the budget includes scoring."""
         if self.rules.budget is None or not self.rules.budget.counts_judging:
             return nullcontext()
         return self._charging()

@@ -55,7 +55,7 @@ class SessionLike(Protocol):
         ...
 
     def next(self) -> Dialogue | None:
-        """Return the dialogue with the next prompts, or None at its end."""
+        """Return the dialogue with the next prompts, or None once it is over."""
         ...
 
     def submit(self, answer: Any, seconds: float | None = None) -> Mapping[str, float]:

@@ -292,7 +292,7 @@ class RunFolder:
         self._pieces = Pieces(self.path, self.config.dataset.samples)
 
     def _check_more_users(self, change: RunChange, asked: RunConfiguration) -> None:
-        """Raise RunConflict if these users cannot be added to the run, or if rounds are added while users still are."""
+        """Raise RunConflict if these users cannot be added, or if rounds are requested while users are being added."""
         for user in asked.users:
             if user.written in change.more_users and is_person(find("user", user.name)):
                 raise RunConflict(

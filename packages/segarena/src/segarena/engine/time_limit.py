@@ -85,7 +85,7 @@ class TimeLimit:
         *,
         who: str = "",
     ) -> AbstractContextManager[None]:
-        """Return a context that raises `PredictTimeout` if its block takes longer than `times` times the limit.
+        """Return a context manager that raises `PredictTimeout` if its block exceeds `times` times the limit.
 
         Outside the main thread of a process, alarms are unavailable, and only the parent enforces
         the limit.
@@ -182,9 +182,9 @@ class TimeLimit:
 
 
 class _WatchedCall:
-    """A call with a time limit, as a context.
+    """A call with a time limit, as a context manager.
 
-    A class, because a generator as a context takes several times as long, and a round has three of these calls.
+    A class, because a generator-based context manager is several times slower, and a round has three of these calls.
     """
 
     __slots__ = ("_around", "_is_taken", "_limit", "_seconds", "_what", "_who")

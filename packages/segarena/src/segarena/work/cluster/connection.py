@@ -1,4 +1,4 @@
-"""Connection to a Ray cluster: an existing one, or one on this machine that ends with the work."""
+"""Connection to a Ray cluster: an existing one, or one that runs on this machine only during the work."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ OnWait = Callable[[str], None]
 
 
 class Claims:
-    """Claims of this process; a context in which the process shares the work.
+    """Claims of this process; a context manager during whose block the process shares the work.
 
     Args:
         folder: folder of the claims; created if it does not exist.
@@ -259,7 +259,7 @@ class Claims:
 
     @property
     def count_done(self) -> int:
-        """Number of units finished by all processes."""
+        """Number of finished units, of all processes together."""
         return self._shares.count_done + len(self._finished)
 
     @property
@@ -269,7 +269,7 @@ class Claims:
 
     @property
     def failed(self) -> dict[int, tuple[str, str]]:
-        """(error class, message) of failed units of all processes."""
+        """(error class, message) of each failed unit, whichever process ran it."""
         return {**self._shares.failed, **self._failed}
 
     def are_done(self, first: int, stop: int) -> bool:

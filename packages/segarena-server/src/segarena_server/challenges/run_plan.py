@@ -101,7 +101,7 @@ def challenge_info(challenge: ChallengeDescription) -> ChallengeInfo:
 
 
 def public_user_name(user: PluginSpec) -> str:
-    """Return a user's name for participants: its name in the benchmark, else its specification without file names."""
+    """Return a user's name for participants: its name in the benchmark, or its specification without file names."""
     return user.own_name or _public_text(user)
 
 

@@ -56,7 +56,7 @@ class ServerResponse:
 
 
 class _Passing(Exception):
-    """An error that a retry may solve; `wait_s` is the delay that the server requests."""
+    """A transient error, after which a retry may succeed; `wait_s` is the delay that the server requests."""
 
     def __init__(self, text: str, wait_s: float = 0.0) -> None:
         super().__init__(text)

@@ -278,7 +278,7 @@ def _align_edited_plugins(old: dict[str, Any], new: dict[str, Any]) -> None:
 
 
 def _align_samples(old: dict[str, Any], new: dict[str, Any]) -> int:
-    """If `new` only appends samples to those of `old`, remove the appended ones; return their number, else 0."""
+    """If `new` only appends samples to those of `old`, remove the appended ones; return their number, or 0."""
     before = old["dataset"]["samples"]
     now = new["dataset"]["samples"]
     more = len(now) - len(before)
@@ -289,7 +289,7 @@ def _align_samples(old: dict[str, Any], new: dict[str, Any]) -> int:
 
 
 def _align_rounds(old: dict[str, Any], new: dict[str, Any]) -> int:
-    """If `new` has more rounds than `old`, remove the additional ones; return their number, else 0."""
+    """If `new` has more rounds than `old`, remove the additional ones; return their number, or 0."""
     more = new["rounds"] - old["rounds"]
     if more <= 0:
         return 0

@@ -75,7 +75,7 @@ def _read_each(
     where: str,
     found: dict[str, Any],
 ) -> Iterator[str]:
-    """Put the valid values of a table into `found`, and yield one message for each of the others."""
+    """Put the valid values of a table into `found`, and yield one message for each invalid value."""
     fields = {field.name: field.type for field in msgspec.structs.fields(kind)}
     for name, value in values.items():
         # The table of limits is read by a call of its own, so that its names are reported with

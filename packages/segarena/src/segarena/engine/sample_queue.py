@@ -32,7 +32,7 @@ class SampleQueue(Protocol):
 
     @property
     def count_done(self) -> int:
-        """Number of finished samples, of all processes together."""
+        """Total number of finished samples over all processes."""
         ...
 
     @property

@@ -81,7 +81,7 @@ def check_address(address: str) -> None:
     host, _, port = address.rpartition(":")
     if address != THIS_NODE and not (host and port.isdecimal() and "/" not in address):
         raise InvalidInput(
-            f"address of a cluster: expected host:port or {THIS_NODE}, got {address!r}"
+            f"cluster address: expected host:port or {THIS_NODE}, got {address!r}"
         )
 
 

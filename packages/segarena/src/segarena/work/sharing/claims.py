@@ -1,4 +1,4 @@
-"""One process's interface to shared work: it claims units and reads the claims of the others.
+"""One process's interface to shared work, to claim units and to read the claims of other processes.
 
     claims/
       4be1a2f09c3d5e67.sharer   a process that shares the work (`segarena.work.sharing.presence`)
@@ -259,7 +259,7 @@ class Claims:
 
     @property
     def count_done(self) -> int:
-        """Number of finished units, of all processes together."""
+        """Total number of finished units over all processes."""
         return self._shares.count_done + len(self._finished)
 
     @property

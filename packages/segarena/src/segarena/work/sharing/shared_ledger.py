@@ -125,7 +125,7 @@ class SharedLedger:
 
     @property
     def count_done(self) -> int:
-        """Number of finished units, of all processes together."""
+        """Total number of finished units over all processes."""
         return self._claims.count_done
 
     @property

@@ -26,7 +26,7 @@ from segarena_server.site import Site
 BLIND_IOU_NOTE = (
     "Blind: the IoU of the mask that follows from all prompts of a team without the sample, each pixel "
     "labelled as the nearest prompt; for videos, the best frame. Mean, 95th percentile and maximum over "
-    "targets. A score that is not above it does not show that the run used the image."
+    "targets. A score that is not above this IoU does not show that the run used the image."
 )
 
 KNOWLEDGE_NOTE = (

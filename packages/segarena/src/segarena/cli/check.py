@@ -197,5 +197,5 @@ def _sheet(segmenter: str, found: Sequence[DependenceCheck]) -> Sheet:
             )
             for on in found
         ),
-        notes=("Hidden state and randomness also affect the rows below theirs.",),
+        notes=("Hidden state and randomness also affect the rows below their own.",),
     )

@@ -80,9 +80,7 @@ def check_address(address: str) -> None:
     """
     host, _, port = address.rpartition(":")
     if address != THIS_NODE and not (host and port.isdecimal() and "/" not in address):
-        raise InvalidInput(
-            f"cluster address: expected host:port or {THIS_NODE}, got {address!r}"
-        )
+        raise InvalidInput(f"cluster address: expected host:port or {THIS_NODE}, got {address!r}")
 
 
 def _cluster_of_this_machine(workers: int) -> dict[str, Any]:

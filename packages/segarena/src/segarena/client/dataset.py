@@ -1,4 +1,4 @@
-"""The samples of a challenge run as a dataset without ground truth, whose dialogues the server evaluates."""
+"""A dataset of the samples of a challenge run, without ground truth; the server evaluates the dialogues."""
 
 from __future__ import annotations
 

@@ -202,7 +202,7 @@ def join(
     cache_gb: float = 20.0,
     **_options: Any,
 ) -> JoinedChallenge:
-    """Read the challenge and choose phase and folder, without starting a run on the server.
+    """Read the challenge and choose the phase and the folder, without starting a run on the server.
 
     Raises:
         InvalidInput: `challenge` is not the URL of a challenge, or not exactly one phase is open.
@@ -318,7 +318,7 @@ def _prompt_kinds(info: ChallengeInfo) -> dict[str, frozenset[str] | None]:
 
 
 def choose_phase(info: ChallengeInfo, address: Address) -> PhaseInfo:
-    """Return the phase of an address; if it names none, the only open phase."""
+    """Return the phase that an address names, or the only open phase if it names none."""
     names = ", ".join(phase.name for phase in info.phases) or "none"
     if address.phase:
         for phase in info.phases:

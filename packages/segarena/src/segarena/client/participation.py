@@ -1,4 +1,4 @@
-"""The challenge run of a folder, stored in `challenge.json` next to run.json, without the token."""
+"""The challenge run that belongs to a folder, stored in `challenge.json` next to run.json, without the token."""
 
 from __future__ import annotations
 

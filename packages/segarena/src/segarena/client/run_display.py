@@ -23,7 +23,7 @@ def participate_and_show(
     workers: int = 1,
     **options: Any,
 ) -> int:
-    """Run with a progress bar, print folder and scores, and return the number of failed dialogues."""
+    """Run with a progress bar, print the folder and the scores, and return the number of failed dialogues."""
     console = Console(stderr=True, emoji=False)
     here = Path.cwd()
     title = f"{challenge.rstrip('/').rpartition('/challenges/')[2]} · {segmenter}"

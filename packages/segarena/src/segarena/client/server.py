@@ -66,7 +66,7 @@ class NextRunInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TermsInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """The version of a challenge's terms that is in force, in Markdown."""
+    """The current version of a challenge's terms, in Markdown."""
 
     version: int
     text: str

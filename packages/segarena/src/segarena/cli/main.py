@@ -121,7 +121,7 @@ COMMANDS = (
     ),
     CommandEntry(
         name="fetch",
-        help="Download the samples of a challenge phase that takes masks, with their first prompts.",
+        help="Download the samples of a challenge phase that accepts masks, with their first prompts.",
         target="segarena.client.commands:fetch",
         panel=_CHALLENGES,
     ),

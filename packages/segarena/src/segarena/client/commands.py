@@ -128,7 +128,7 @@ def fetch(
         str, typer.Option("--segmenter", "-s", help="Name of your segmenter for the leaderboard.")
     ] = "",
 ) -> None:
-    """Download the samples of a challenge phase that takes masks, with their first prompts.
+    """Download the samples of a challenge phase that accepts masks, with their first prompts.
 
         segarena fetch https://lab.example/challenges/spring --out mine
         my_program mine

@@ -69,7 +69,7 @@ def download_samples(
         phase = choose_phase(server.challenge(address.slug), address)
         if "masks" not in phase.takes:
             raise InvalidInput(
-                f"{address}: phase {phase.name} takes {' and '.join(phase.takes)}, not masks"
+                f"{address}: phase {phase.name} accepts {' and '.join(phase.takes)}, not masks"
             )
         run = begin_participation(
             server, replace(address, phase=phase.name), out, segmenter=segmenter, kind="masks"

@@ -116,7 +116,7 @@ def send_submission(
         phase = choose_phase(server.challenge(address.slug), address)
         if kind not in phase.takes:
             raise InvalidInput(
-                f"{address}: phase {phase.name} takes {' and '.join(phase.takes)}, not {kind}"
+                f"{address}: phase {phase.name} accepts {' and '.join(phase.takes)}, not {kind}"
             )
         address = replace(address, phase=phase.name)
         run = _run_of(path) if kind == "masks" else ""

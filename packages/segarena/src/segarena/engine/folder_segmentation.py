@@ -73,7 +73,7 @@ def segment_folder(
     describes the segmenter and the examples.
 
     Args:
-        segmenter: a plug-in as written that takes support examples.
+        segmenter: a plug-in specification; the segmenter must accept support examples.
         supports: (image, mask of the object in it); the mask has 0 and one other value.
         queries: an image, or a folder of images with subfolders.
         out: a folder; created if it does not exist.

@@ -45,7 +45,7 @@ def read_settings(file: Path | None, given: Mapping[str, Any]) -> Settings:
 def settings_and_faults(
     file: Path | None, given: Mapping[str, Any]
 ) -> tuple[Settings | None, list[str]]:
-    """Read the settings from a file and options and collect all errors; None if the file is unreadable.
+    """Return the settings from a file and options, or None if the file is unreadable, and all errors.
 
     Report each unknown name and each invalid value separately, where `read_settings` stops at the
     first.
@@ -75,7 +75,7 @@ def _read_each(
     where: str,
     found: dict[str, Any],
 ) -> Iterator[str]:
-    """Put the valid values of a table into `found`, and yield one message for each of the others."""
+    """Put the valid values of a table into `found`, and yield one message for each invalid value."""
     fields = {field.name: field.type for field in msgspec.structs.fields(kind)}
     for name, value in values.items():
         # The table of limits is read by a call of its own, so that its names are reported with

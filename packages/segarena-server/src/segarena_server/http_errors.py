@@ -35,7 +35,7 @@ def no_token() -> Refusal:
     return Refusal(
         401,
         "token",
-        "expected a valid token in the header 'Authorization: Bearer TOKEN'; create one on the page 'Tokens'",
+        "expected a valid token in the header 'Authorization: Bearer TOKEN'; create one on the 'Tokens' page",
     )
 
 
@@ -51,7 +51,7 @@ def second_factor() -> Refusal:
     return Refusal(
         403,
         "second_factor",
-        "this server requires a second factor; set it up on the page 'Account'",
+        "this server requires a second factor; set it up on the 'Account' page",
     )
 
 
@@ -66,7 +66,7 @@ def closed(message: str) -> Refusal:
 
 
 def admission(kind: str, message: str) -> Refusal:
-    """Return the error for a run of a person who is not admitted: 403 with the kind "terms" or "approval"."""
+    """Return the error for a person who is not admitted to a challenge: 403 with the kind "terms" or "approval"."""
     return Refusal(403, kind, message)
 
 

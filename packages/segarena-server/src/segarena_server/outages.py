@@ -34,7 +34,7 @@ _OUTAGES = "outages"
 
 
 class OutageRecorder:
-    """Thread that stores heartbeats; its start also records the outage that it ends.
+    """Thread that stores heartbeats; starting it also records the outage that ends at that moment.
 
     Args:
         site: the site, which gets the outages so far.

@@ -101,7 +101,7 @@ def faults_of(data: Path, settings: Settings) -> list[str]:
 
 
 def remarks_of(data: Path, settings: Settings) -> Iterator[str]:
-    """Yield remarks on folder, settings, port and disk that are not faults, one line each."""
+    """Yield remarks about the folder, settings, port and disk, one line each; remarks are not faults."""
     folder = DataFolder(data)
     if not folder.exists:
         yield f"{folder.path} does not exist yet; the first start creates it"
@@ -330,7 +330,7 @@ def _check_challenges(
 
 
 def _existing_parent(path: Path) -> Path:
-    """Return a path itself or its nearest parent folder that exists."""
+    """Return a path if it exists, otherwise its nearest existing parent folder."""
     return next(above for above in (path, *path.parents) if above.exists())
 
 

@@ -35,7 +35,7 @@ def record_address(site: Site, port: int) -> None:
 
 
 def find_address(site: Site) -> str:
-    """Return the address of the server that started last, or that of the settings if none has started."""
+    """Return the address of the server that started last, or the address in the settings if none has started."""
     with site.database.reading() as session:
         known = session.get(SharedValue, _NAME)
     return site.settings.address if known is None else known.value

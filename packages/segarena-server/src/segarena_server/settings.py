@@ -241,7 +241,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
 
     @property
     def is_local(self) -> bool:
-        """Whether the public address is of a kind that only this machine can open."""
+        """Whether the public address is one that only this machine can open."""
         return is_loopback(urlsplit(self.address).hostname or "")
 
     @property

@@ -46,7 +46,7 @@ def test_a_run_says_in_one_line_what_to_do_and_join_does_it(server, tmp_path, mo
     data = str(site.folder.path)
     decide = ("challenge", "teams", "photos", "--data", data)
     assert "We are a lab." in run(*decide)
-    assert "reason: expected one" in run(*decide, "--decline", "ann", code=2)
+    assert "reason: expected a reason" in run(*decide, "--decline", "ann", code=2)
     assert "declined" in run(*decide, "--decline", "ann", "--reason", "who are you?")
     assert "your earlier request was declined: who are you?" in run("join", challenge, code=1)
     assert "approved" in run(*decide, "--approve", "ann")

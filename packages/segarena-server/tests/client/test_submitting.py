@@ -97,10 +97,10 @@ def test_a_run_of_ones_own_is_sent(do, tmp_path):
 
 def test_what_a_phase_does_not_take_is_said_before_anything_is_sent(do, tmp_path):
     (tmp_path / "worker.py").write_text("x")
-    assert "takes masks, not worker" in do(
+    assert "accepts masks, not worker" in do(
         "submit", "SERVER/challenges/photos", tmp_path / "worker.py", code=2
     )
-    assert "takes run, not masks" in do(
+    assert "accepts run, not masks" in do(
         "fetch", "SERVER/challenges/own", "--out", tmp_path / "a", code=2
     )
     (tmp_path / "masks").mkdir()

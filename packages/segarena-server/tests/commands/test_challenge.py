@@ -28,7 +28,7 @@ def test_a_new_challenge_names_the_images_to_upload(segarena, tmp_path):
     options = f"--dataset sample-squares(count=1) --text {tmp_path}/about.md --data {tmp_path}/data"
     made = segarena("challenge", "new", "spring", *options.split())
     assert made.exit_code == 0, made.output
-    assert "upload these images of the description on the page Images: leaf.jpg" in made.output
+    assert "upload these images of the description on the Images page: leaf.jpg" in made.output
 
 
 @pytest.fixture

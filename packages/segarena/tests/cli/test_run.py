@@ -297,8 +297,9 @@ def test_bad_input_is_refused_in_one_line_before_anything_runs(
 
 def test_a_folder_of_another_run_is_refused_with_the_difference(segarena, refused):
     segarena(*QUICK)
-    assert "r holds a run with seed = 0, this one has 1; choose another --out" in refused(
-        *QUICK, "--seed", "1"
+    assert (
+        "r holds a run with seed = 0, but the requested run has 1; choose another --out"
+        in refused(*QUICK, "--seed", "1")
     )
 
 

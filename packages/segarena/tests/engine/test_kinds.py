@@ -162,9 +162,9 @@ def test_a_segmenter_of_other_samples_is_refused_before_anything_runs():
 
 
 def test_data_of_another_kind_are_refused_before_anything_runs():
-    with pytest.raises(InvalidInput, match="b is for volumes, dataset demo has images"):
+    with pytest.raises(InvalidInput, match="b is for volumes, but dataset demo has images"):
         make_plan(rules(**VOLUMES), segmenter=Recorder(), dataset="demo").cast()
-    with pytest.raises(InvalidInput, match="clicks is for images, dataset phantom has volumes"):
+    with pytest.raises(InvalidInput, match="clicks is for images, but dataset phantom has volumes"):
         make_plan("clicks", segmenter=Recorder(), dataset="phantom").cast()
 
 

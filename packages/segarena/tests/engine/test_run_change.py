@@ -134,9 +134,11 @@ def test_a_run_grows_by_samples_and_rounds_while_some_are_pending(small_run, tmp
 
 def test_a_run_does_not_shrink(small_run):
     small_run(limit=3, rounds=2)
-    with pytest.raises(RunConflict, match=r"rounds = 2, this one has 1"):
+    with pytest.raises(RunConflict, match=r"rounds = 2, but the requested run has 1"):
         small_run(limit=3, rounds=1)
-    with pytest.raises(RunConflict, match=r"dataset\.samples = 3 entries, this one has 2"):
+    with pytest.raises(
+        RunConflict, match=r"dataset\.samples = 3 entries, but the requested run has 2"
+    ):
         small_run(limit=2, rounds=2)
 
 
@@ -297,7 +299,7 @@ def test_a_person_joins_no_run_that_exists(small_run):
 
 def test_a_run_loses_no_user(small_run):
     small_run(users=["centre", "uniform"])
-    with pytest.raises(RunConflict, match=r"users = 2 entries, this one has 1"):
+    with pytest.raises(RunConflict, match=r"users = 2 entries, but the requested run has 1"):
         small_run(users=["centre"])
 
 

@@ -172,9 +172,13 @@ def test_files_that_changed_are_counted_and_the_first_are_named(small_run, photo
         cv2.imwrite(str(file), np.full((20, 30, 3), 120, np.uint8))
     (photographs / "masks" / "b.png").unlink()
     (photographs / "images" / "b.png").unlink()
-    with pytest.raises(RunConflict, match=r"dataset\.samples = 2 entries, this one has 1 entries"):
+    with pytest.raises(
+        RunConflict, match=r"dataset\.samples = 2 entries, but the requested run has 1 entries"
+    ):
         small_run("sample-disc", dataset=data)
-    with pytest.raises(RunConflict, match=r"dataset\.samples = 2 entries, this one has 1 entries"):
+    with pytest.raises(
+        RunConflict, match=r"dataset\.samples = 2 entries, but the requested run has 1 entries"
+    ):
         small_run("sample-disc", dataset=data, limit=1)
     assert small_run("sample-disc", dataset=data, overwrite=True).path == run.path
 

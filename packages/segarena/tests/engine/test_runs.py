@@ -180,13 +180,17 @@ def test_logits_come_back_and_nothing_else_is_kept(small_run, plugin):
 
 def test_a_folder_of_another_run_is_refused_and_the_difference_named(small_run, plugin):
     small_run()
-    with pytest.raises(RunConflict, match=r"with seed = 0, this one has 5; choose another --out"):
+    with pytest.raises(
+        RunConflict, match=r"with seed = 0, but the requested run has 5; choose another --out"
+    ):
         small_run(seed=5)
     with pytest.raises(
-        RunConflict, match=r"segmenter\.options\.pause_s = 0\.0, this one has 0\.001"
+        RunConflict, match=r"segmenter\.options\.pause_s = 0\.0, but the requested run has 0\.001"
     ):
         small_run(plugin("Good", pause_s=0.001))
-    with pytest.raises(RunConflict, match=r"dataset\.options\.count = 4, this one has 5"):
+    with pytest.raises(
+        RunConflict, match=r"dataset\.options\.count = 4, but the requested run has 5"
+    ):
         small_run(dataset="sample-squares(count=5)")
 
 

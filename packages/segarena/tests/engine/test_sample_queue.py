@@ -218,7 +218,9 @@ def test_while_one_works_alone_nobody_shares(small_run, tmp_path, monkeypatch):
 
 def test_another_run_is_refused_and_the_difference_named(small_run, tmp_path):
     small_run(share=True)
-    with pytest.raises(RunConflict, match=r"holds a run with seed = 0, this one has 1"):
+    with pytest.raises(
+        RunConflict, match=r"holds a run with seed = 0, but the requested run has 1"
+    ):
         small_run(share=True, seed=1)
     assert not (tmp_path / "run" / "claims").exists()
 

@@ -167,7 +167,7 @@ def test_a_metric_that_gives_other_columns_than_it_names_is_an_error():
 
     session = make_session(Script(CLICK), metrics=(Liar(),))
     session.next()
-    with pytest.raises(PluginError, match=r"declares columns \('a',\), returned \('b',\)"):
+    with pytest.raises(PluginError, match=r"declares columns \('a',\), but returned \('b',\)"):
         session.submit(session.target.mask)
 
 

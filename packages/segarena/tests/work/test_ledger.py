@@ -70,10 +70,13 @@ def test_a_damaged_line_is_not_done(path):
 def test_other_work_is_refused_and_the_difference_named(path):
     note(path, a=1)
     with pytest.raises(
-        RunConflict, match=r"contains work with options\.sizes\[1\] = 2, this one has 3"
+        RunConflict,
+        match=r"contains work with options\.sizes\[1\] = 2, but the requested work has 3",
     ):
         Ledger(path, {"seed": 0, "options": {"sizes": [1, 3]}})
-    with pytest.raises(RunConflict, match=r"contains work with seed = 0, this one has null"):
+    with pytest.raises(
+        RunConflict, match=r"contains work with seed = 0, but the requested work has null"
+    ):
         Ledger(path, {"options": {"sizes": [1, 2]}})
     assert done(path, {"seed": 0, "options": {"sizes": (1, 2)}}) == {"a": 1}
 

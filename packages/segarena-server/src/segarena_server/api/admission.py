@@ -1,4 +1,4 @@
-"""API routes of admission to a challenge: its terms, and requests for approval."""
+"""API routes for admission to a challenge: its terms, and requests for approval."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class _RequestBody(msgspec.Struct, forbid_unknown_fields=True):
 @router.get("/challenges/{slug}/admission")
 @require_role("participant")
 def show_admission(request: Request, slug: str) -> Response:
-    """Return the terms of a challenge, whether the participant accepted them, and the approval of their team."""
+    """Return a challenge's terms, whether the participant has accepted them, and whether their team is approved."""
     with site_of(request).database.reading() as session:
         return _admission(session, request, find_challenge(session, slug))
 
@@ -38,7 +38,7 @@ def show_admission(request: Request, slug: str) -> Response:
 @router.post("/challenges/{slug}/terms")
 @require_role("participant")
 async def post_acceptance(request: Request, slug: str) -> Response:
-    """Accept the version of the terms in the body."""
+    """Accept the version of the terms that the request body names."""
     body = await read_json(request, _AcceptanceBody)
     return await run_in_threadpool(_accept, request, slug, body.version)
 

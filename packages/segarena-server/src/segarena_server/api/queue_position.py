@@ -76,7 +76,7 @@ def job_queue_position(session: Session, job: Job) -> dict[str, Any]:
 
 
 def run_queue_position(session: Session, run: Run) -> dict[str, Any] | None:
-    """Return the queue position of a run's oldest unfinished turn, else of the job that ends the run, else None."""
+    """Return the queue position of a run's oldest unfinished turn, or of the job that ends the run, or None."""
     unfinished = select(Turn).where(Turn.run_id == run.id, Turn.state.in_(("waiting", "leased")))
     turn = session.scalar(unfinished.order_by(Turn.received_at).limit(1))
     if turn is not None:
@@ -88,7 +88,7 @@ def run_queue_position(session: Session, run: Run) -> dict[str, Any] | None:
 
 
 def _median_of_recent(session: Session, durations: Select[Any]) -> float:
-    """Return the median duration of recent rows in seconds, or 0 without rows.
+    """Return the median duration of recent rows in seconds, or 0 if there are none.
 
     One jump of the clock cannot distort a median.
     """

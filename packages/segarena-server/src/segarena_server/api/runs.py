@@ -71,7 +71,7 @@ def show_next_run(
     slug: str,
     phase: str,
 ) -> Response:
-    """Return whether the visitor's team may start a run, and why that run would be unranked, if it would."""
+    """Return whether the visitor's team may start a run, and the reason if that run would be unranked."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.reading() as session:

@@ -39,7 +39,7 @@ def submission_status(session: Session, submission: Submission) -> dict[str, Any
 
 
 def _queue_position(session: Session, job: Job) -> dict[str, Any]:
-    """Return the queue position of a job without the name of its kind."""
+    """Return the queue position of a job, with its waiting time rounded up."""
     position = job_queue_position(session, job)
     # A precise estimate would reveal how long single samples take.
     steps = math.ceil(position["estimate_s"] / _ESTIMATE_STEP_S)

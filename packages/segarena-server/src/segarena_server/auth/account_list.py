@@ -84,7 +84,7 @@ class AccountPage:
 
 
 def list_accounts(session: Session, wanted: AccountFilter) -> AccountPage:
-    """Return a page of accounts: waiting ones first, then by name; for a number beyond the last page, the last."""
+    """Return a page of accounts, waiting ones first, then by name; if there is no such page, return the last."""
     conditions = _conditions(wanted)
     found = select(Person, Team.name).join(Team, Team.id == Person.team_id).where(*conditions)
     count = select(func.count(Person.id)).join(Team, Team.id == Person.team_id).where(*conditions)

@@ -113,7 +113,7 @@ def create_account(
     contact: str = "",
     invited: AccessKey | None = None,
 ) -> Person:
-    """Create an account, and use up the invitation that confirms it; without one, the account waits.
+    """Create an account, and use up the invitation that confirms it; without one, the account awaits confirmation.
 
     Raises:
         InvalidInput: the name is taken, or resembles an existing one.
@@ -227,7 +227,7 @@ def clean_name(name: str) -> str:
 
 
 def check_lookalikes(session: Session, name: str) -> None:
-    """Raise `InvalidInput` if a name looks like that of a person or team, but is not equal to it.
+    """Raise `InvalidInput` if a name looks like that of a person or team without being equal to it.
 
     Equal names violate a unique constraint of the database instead.
     """

@@ -50,7 +50,7 @@ def add_organiser(
     if not is_at_least(person.role, "organiser"):
         raise InvalidInput(
             f"{person.name} has the role {person.role}, and organisers need the role organiser; "
-            "an admin can change it on the page People"
+            "an admin can change it on the People page"
         )
     if session.get(ChallengeOrganiser, (challenge.id, person.id)) is None:
         row = ChallengeOrganiser(challenge_id=challenge.id, person_id=person.id, made_at=now)

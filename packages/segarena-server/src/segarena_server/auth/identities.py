@@ -41,7 +41,7 @@ def begin_sign_in(
     person_id: int | None,
     invitation: str,
 ) -> str:
-    """Start a sign-in and return its state parameter, valid once and for ten minutes.
+    """Start a sign-in and return its state parameter, which is valid once, within ten minutes.
 
     Args:
         session: a session for writing.

@@ -1,4 +1,4 @@
-"""Access keys such as sessions, tokens and invitations. The text grants access; the database stores its hash."""
+"""Access keys such as sessions, tokens and invitations. A key's text grants access; only its hash is stored."""
 
 from __future__ import annotations
 

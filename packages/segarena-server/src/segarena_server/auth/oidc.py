@@ -168,7 +168,7 @@ class Provider:
         return token.claims
 
     def _key_for(self, header: Mapping[str, Any]) -> KeySet:
-        """Return the provider's keys; download old ones again, and, at most once a minute, for an unknown key id."""
+        """Return the provider's keys; download them if they are old or, at most once a minute, lack the key id."""
         with self._lock:
             cached = self._keys
             now = self._clock()

@@ -1,4 +1,4 @@
-"""Teams: the owners of runs. Quotas and board rows belong to a team, the prompt budget to a circle of teams.
+"""Teams: the owners of runs. Quotas and board rows belong to a team; the prompt budget belongs to a circle of teams.
 
 People who join a team bring along the prompts they have seen, and people who leave still know them.
 Teams that ever had a member in common therefore form one permanent circle with one prompt budget,
@@ -18,7 +18,7 @@ from segarena_server.db.orm_models import Person, Run, Team
 
 
 def team_of(session: Session, person_id: int) -> int:
-    """Return the current team of a person."""
+    """Return the id of a person's current team."""
     return session.scalars(select(Person.team_id).where(Person.id == person_id)).one()
 
 
@@ -29,7 +29,7 @@ def circle_of(session: Session, team_id: int) -> Select[int]:
 
 
 def runs_counted(team_id: int) -> ColumnElement[bool]:
-    """Return the condition for runs that count towards a team's quota: its own, and its members' in other teams.
+    """Return the condition for runs that count towards a team's quota: its own, and its members' runs in other teams.
 
     Founding a new team therefore yields no additional runs.
     """

@@ -1,4 +1,4 @@
-"""Creation and changes of challenges: build and check the description once, and store the samples.
+"""Creating and changing challenges: check the description by building its objects once, and store the samples.
 
 The command line does this in its own process, a server in a job
 (`segarena_server.workers.kinds.challenge_preparation`). The steps are the same: prepare,
@@ -129,7 +129,7 @@ def prepare_new_challenge(site: Site, described: ChallengeDescription) -> Challe
 def with_absolute_paths(
     described: ChallengeDescription, known: Set[str] = frozenset()
 ) -> ChallengeDescription:
-    """Return a challenge whose datasets have absolute paths, because servers start in other folders.
+    """Return a challenge with absolute paths of its datasets, because the server may start in another folder.
 
     Args:
         described: the challenge.
@@ -167,7 +167,7 @@ def prepare_change(
     slug: str,
     described: ChallengeDescription,
 ) -> tuple[ChallengeDescription, Set[str]]:
-    """Check a change of a challenge; return the new description and the pools to store.
+    """Check a change to a challenge; return the new description and the pools to store.
 
     Returns:
         The new description with its seeds, and the pools whose samples must be stored.

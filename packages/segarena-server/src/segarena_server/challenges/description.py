@@ -102,7 +102,7 @@ class ChallengeDescription(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
         return found
 
     def pool(self, phase: Phase) -> str:
-        """Return the dataset from which a phase draws; prompts count jointly for all phases with the same dataset."""
+        """Return the dataset from which a phase draws samples; phases with the same dataset share a prompt budget."""
         return phase.dataset or self.dataset
 
 

@@ -1,4 +1,4 @@
-"""Rendering of the dialogues about a sample as in reports: prompts, answers and, where allowed, metrics."""
+"""Rendering of dialogues about a sample, as in reports: prompts, answers and, where allowed, metrics."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class RenderedSample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def render_dialogues(replayed: ReplayedSample, *, has_truth: bool) -> list[RenderedDialogue]:
-    """Render dialogues by way of a temporary run folder with this single sample."""
+    """Render the dialogues about a sample; a temporary run folder holds their rows."""
     if not replayed.rows.records:
         return [_unrendered(number) for number in replayed.dialogues]
     with TemporaryDirectory(prefix="segarena-") as temporary:
@@ -143,7 +143,7 @@ def _viewer(
     *,
     has_truth: bool,
 ) -> str:
-    """Render a viewer with this dialogue alone, labelled "answer"; without truth, omit all metrics."""
+    """Render a viewer with this dialogue alone, labelled "answer"; omit all metrics if the ground truth is hidden."""
     if pictures is None:
         return ""
     _, dialogue = shown
@@ -170,7 +170,7 @@ def _without_values(answer: DialogueContent) -> DialogueContent:
 
 
 def _without_truth(content: ViewerContent) -> ViewerContent:
-    """Remove the outlines of target and ignored pixels, and the thresholds, from content."""
+    """Remove the outlines of the target and of ignored pixels, and the thresholds, from a viewer's content."""
     planes: list[PlaneContent] = []
     for plane in content.planes:
         layers = {

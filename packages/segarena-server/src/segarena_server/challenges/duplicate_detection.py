@@ -1,4 +1,4 @@
-"""Near-duplicate detection: the share of masks that two runs have in common, up to a few pixels.
+"""Near-duplicate detection: the share of masks that are equal in two runs, except for a few pixels.
 
 With hundreds of runs of a thousand samples, comparing all masks takes too long. Only the same few
 hundred masks of each run are compared, chosen by a hash of their keys. A sketch of these masks, a
@@ -159,7 +159,7 @@ def _is_equal(mask: _Mask, other: _Mask) -> bool:
 
 
 def _keys_by_hash(run: RunFolder) -> Mapping[int, tuple[Any, ...]]:
-    """Return the keys of all masks of a run by hash; hashes give all runs the same order."""
+    """Return the keys of all masks of a run by their hashes, which order the masks of all runs in the same way."""
     rows = run.read("masks", _KEY).select(_KEY).iter_rows()
     return {_hash_of(key): key for key in rows}
 

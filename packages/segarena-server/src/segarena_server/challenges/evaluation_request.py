@@ -42,7 +42,7 @@ class ChargedTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationRequest:
-    """The request to evaluate the last of several turns about one sample.
+    """A request to evaluate a participant's last turn about a sample, with the turns before it.
 
     Attributes:
         run: the run of the turns.

@@ -225,7 +225,7 @@ class Evaluator:
         return result
 
     def leave(self, request: EvaluationRequest, why: str) -> Rows:
-        """Fail the unfinished dialogues of a sample and return its rows; the request has no new turns.
+        """Fail the unfinished dialogues of a sample and return its rows; the request must contain no new turns.
 
         Raises:
             SegarenaError: a fault of this server.
@@ -330,7 +330,7 @@ class Evaluator:
         return found
 
     def _before_last_turn(self, request: EvaluationRequest) -> SampleEvaluation:
-        """Return the dialogues before the last turn, from memory if possible, else by a replay."""
+        """Return the dialogues before the last turn, from memory if possible, otherwise by a replay."""
         key = (request.run.id, request.place)
         earlier = request.turns[:-1]
         digest = request.before

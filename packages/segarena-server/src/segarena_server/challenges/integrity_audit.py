@@ -26,12 +26,12 @@ from segarena_server.site import Site
 BLIND_IOU_NOTE = (
     "Blind: the IoU of the mask that follows from all prompts of a team without the sample, each pixel "
     "labelled as the nearest prompt; for videos, the best frame. Mean, 95th percentile and maximum over "
-    "targets. A score that is not above it does not show that the run used the image."
+    "targets. A score that is not above this IoU does not show that the run used the image."
 )
 
 KNOWLEDGE_NOTE = (
     "Knowledge: how much more often the first masks of a run are right at points of prompts in other runs than at "
-    "matched points, about which nobody was prompted; p of a permutation test over samples, corrected over the "
+    "matched points, about which nobody was prompted; p of a permutation test over samples, corrected for the "
     "audited runs of the phase (Holm). In an honest run, they are right there less often. "
     "If p is below .05, the organiser should ask the team for an explanation."
 )
@@ -54,7 +54,7 @@ class AuditedRun:
         score: mean of this statistic over targets and users; None without values.
         iou: IoU after the last round, for the user with the highest mean; None if the benchmark does not measure it.
         finding: result of the audit; None until the audit is done.
-        knowledge_p: p-value of the test for knowledge, corrected over the audited runs of the phase; None without a
+        knowledge_p: p-value of the test for knowledge, corrected for the number of audited runs; None without a
             test.
         alike: the most similar run of another team, and that team; None without one.
         failure: why the audit failed.
@@ -76,7 +76,7 @@ class AuditedRun:
 
     @property
     def knows_others_prompts(self) -> bool:
-        """Whether the masks show knowledge of prompts in other runs, corrected over the runs of the phase."""
+        """Whether the masks show knowledge of prompts in other runs, corrected for the number of runs in the phase."""
         return self.knowledge_p is not None and self.knowledge_p <= ALPHA
 
     @property
@@ -96,7 +96,7 @@ class AuditedRun:
         if self.knows_others_prompts:
             flags.append("shows knowledge of prompts that it did not receive")
         if self.failed > 0:
-            flags.append(f"failed dialogues are missing from all means ({self.failed})")
+            flags.append(f"failed dialogues, missing from all means: {self.failed}")
         if self.left > 0:
             flags.append(f"samples not started: {self.left}")
         return flags
@@ -110,7 +110,7 @@ class TestedRun:
         id, name: id and name of the run.
         team: name of the team.
         excess: as `RunFinding.knowledge_excess`.
-        p: p-value, corrected over the audited runs of the phase.
+        p: p-value, corrected for the number of audited runs in the phase.
     """
 
     id: str
@@ -226,7 +226,7 @@ def _audited_runs(session: Session, condition: ColumnElement[bool]) -> Iterator[
 
 
 def corrected_knowledge(session: Session, phases: Collection[tuple[int, str]]) -> dict[str, float]:
-    """Return the p-value of the test for knowledge by run, corrected over all audited runs of its phase."""
+    """Return the knowledge test's p-value of each run, corrected for the number of audited runs in its phase."""
     corrected: dict[str, float] = {}
     for challenge_id, phase in phases:
         tested = session.execute(

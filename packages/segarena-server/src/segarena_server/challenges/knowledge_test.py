@@ -63,7 +63,7 @@ _PERMUTATIONS = 9_999
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A mask, and the prompts that its dialogue had received before it.
+    """A mask, and the prompts that its dialogue had received by then.
 
     Attributes:
         received: all prompts of the dialogue so far.
@@ -149,7 +149,7 @@ def excess_of_dialogue(
 
 
 def read_answers(run: RunFolder, sample: str) -> list[tuple[str, list[Answer]]]:
-    """Return a run's dialogues about a sample: the target, and the first stored masks with the prompts before.
+    """Return (target, answers) for each dialogue of a run about a sample; answers are its first stored masks.
 
     Raises:
         StoreError: the folder is damaged.
@@ -283,7 +283,7 @@ def _as_planes(labels: NDArray[np.generic]) -> NDArray[np.generic]:
 def _points_by_plane(
     prompts: Iterable[Prompt], shape: tuple[int, ...]
 ) -> dict[int, NDArray[np.intp]]:
-    """Return the pixels of prompts as (row, column) by plane, thinned to `_SPACING_PX`."""
+    """Return the pixels of prompts as (row, column) by plane, at least `_SPACING_PX` apart."""
     pixels: dict[int, list[tuple[int, int]]] = {}
     for prompt in prompts:
         if not isinstance(prompt, Click | Scribble | Lasso):
@@ -338,7 +338,7 @@ def _label_differences(
     points: NDArray[np.intp],
     candidates: NDArray[np.intp],
 ) -> list[float]:
-    """Return, for each point, whether the answer is correct there minus the share of matched candidates where it is.
+    """Return, for each point, the answer's correctness (0 or 1) minus its mean correctness at matched candidates.
 
     Points and candidates have the same label. Points with too few matched candidates are left out.
     """

@@ -81,7 +81,7 @@ def last_step(session: Session, run: Run) -> Run | None:
 
 
 def _repeats_before(session: Session, run: Run) -> int:
-    """Return how many repeats of the team's circle in this phase have ended, without the run itself."""
+    """Return how many repeats of the team's circle in this phase have ended, not counting the run itself."""
     repeats = _others_over(run).where(Run.unranked != "", Run.team_id.in_(_circle(run)))
     return session.scalar(repeats.with_only_columns(func.count())) or 0
 
@@ -171,7 +171,7 @@ def _half_width(interval: Interval) -> float:
 
 
 def _values(run: Extract, statistic: Statistic) -> dict[TargetKey, float]:
-    """Return the value of each target of a run: the mean over the users that have one."""
+    """Return the value of each target of a run: the mean over the users that have a value for it."""
     columns = [run.values[user].get(statistic.name, ()) for user in run.users]
     keys = zip(run.targets.sample, run.targets.target, strict=True)
     means: dict[TargetKey, float] = {}

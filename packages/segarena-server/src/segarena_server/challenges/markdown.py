@@ -136,7 +136,7 @@ def _parser() -> MarkdownIt:
 
 
 def _resolve_images(tokens: Sequence[Token], images: Mapping[str, MarkdownImage]) -> list[str]:
-    """Replace the names of images by their URLs, and unknown images by text; return the sources of the latter."""
+    """Replace the names of images by their URLs, and unknown images by text; return the names of unknown images."""
     missing: list[str] = []
     for token in tokens:
         for child in token.children or ():

@@ -1,4 +1,4 @@
-"""Everything derived from the field descriptions of a phase.
+"""Form inputs, command-line options, rules and docs, derived from the field descriptions of a phase.
 
 Command-line options (`with_phase_options`), fields of the organiser's form (`form_inputs`), rules for participants
 (`phase_rules`) and the table in the docs (`phase_table`) all read the annotations of `Phase`.

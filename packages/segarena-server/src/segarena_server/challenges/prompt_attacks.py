@@ -1,4 +1,4 @@
-"""Simulated attackers that never look at a sample, and answer so that prompts reveal as much truth as possible.
+"""Simulated attackers: they never look at a sample, and their answers make prompts reveal as much truth as possible.
 
 Users react to errors. An attacker that chooses its errors learns from each prompt where it was
 wrong, and can learn more than from honest answers. Which answers reveal most differs from target to
@@ -64,7 +64,7 @@ class BlindAnswer(Protocol):
         answered: int,
         /,
     ) -> Labels:
-        """Return the labels of the answer with index `answered`, from 0; the grid may be coarser than the sample."""
+        """Return the labels of answer number `answered`, counted from 0; the grid may be coarser than the sample."""
         ...
 
 
@@ -112,7 +112,7 @@ def shrink_and_grow(
     extent: Extent,
     answered: int,
 ) -> Labels:
-    """Alternately shrink and grow all objects: the opposite of `grow_and_shrink`, for a second account."""
+    """Alternately shrink and grow all objects: the opposite of `grow_and_shrink`, for an attacker's second account."""
     return resized(labels, extent, -GROWN_SHARE if answered % 2 == 0 else GROWN_SHARE)
 
 
@@ -133,7 +133,7 @@ def bisect_turned(
     extent: Extent,
     answered: int,
 ) -> Labels:
-    """Grow the half that `bisect` shrinks and shrink the half that it grows, for a second account."""
+    """Grow the half that `bisect` shrinks and shrink the half that it grows, for an attacker's second account."""
     return _bisected(labels, extent, answered, is_turned=True)
 
 

@@ -62,7 +62,7 @@ def may_begin(
     if unfinished >= phase.runs_at_once:
         return QuotaRefusal(
             reason=f"{unfinished} of {phase.runs_at_once} concurrent runs are unfinished; continue or end one "
-            "on the page My runs first"
+            "on the My runs page first"
         )
     recent = sorted(run.begun for run in earlier if run.begun > now - DAY)
     if phase.runs_per_day is not None and len(recent) >= phase.runs_per_day:

@@ -101,7 +101,7 @@ def challenge_info(challenge: ChallengeDescription) -> ChallengeInfo:
 
 
 def public_user_name(user: PluginSpec) -> str:
-    """Return a user's name for participants: its name in the benchmark, else its text without file names."""
+    """Return a user's name for participants: its name in the benchmark, or its specification without file names."""
     return user.own_name or _public_text(user)
 
 
@@ -131,7 +131,7 @@ def _prompt_kinds(user: PluginSpec) -> list[str] | None:
 
 
 def _public_text(spec: PluginSpec) -> str:
-    """Return a plug-in as text, without options that may name files on the server."""
+    """Format a plug-in specification, without options that may name files on the server."""
     reference = spec.reference
     if ".py:" in reference:
         reference = reference.rpartition(":")[2]

@@ -1,4 +1,4 @@
-"""Choice of the number of samples per run and of ranked runs, so that the samples of a pool last.
+"""Choice of how many samples a run has and how many runs are ranked, so that the samples of a pool last.
 
 A ranked run needs samples that are new to its team. A pool of 300 samples therefore lasts for ten
 ranked runs of 30 samples, or for one run of all.
@@ -52,7 +52,7 @@ class RunSizes:
 def with_run_sizes(
     described: ChallengeDescription, pool_sizes: Mapping[str, int]
 ) -> ChallengeDescription:
-    """Fill in the number of samples per run, and of ranked runs, in the test phases of a challenge.
+    """Fill in the numbers of samples per run and of ranked runs in the test phases of a challenge.
 
     Numbers set by the organiser stay. Test phases that draw from the same pool share its samples
     equally, except phases that accept only programs: a submitted program sees every sample without
@@ -136,8 +136,8 @@ def warnings_about_ranks(described: ChallengeDescription) -> list[str]:
         if phase.takes == ("worker",) and phase.kind == "test" and others:
             warnings.append(
                 f"{phase.name}: its programs use the same samples as {', '.join(others)}; a program is not ranked if "
-                "its team has received prompts about them there. Give the phase another dataset, or let only this "
-                "phase be a test"
+                "its team has received prompts about them there. Give the phase another dataset, or make it the "
+                "only test phase"
             )
     return warnings
 

@@ -227,7 +227,7 @@ class SampleEvaluation:
 
     @property
     def dialogues(self) -> dict[int, tuple[str, str, str, int]]:
-        """Sample, target, user and repeat of each dialogue, as in the records, by its index."""
+        """Sample, target, user and repeat of each dialogue, as in the records, by dialogue index."""
         keys: dict[int, tuple[str, str, str, int]] = {}
         for dialogue in self._dialogues:
             session = dialogue.session

@@ -192,7 +192,7 @@ def _near_duplicates(
 
 
 def _directions(signatures: Sequence[tuple[str, bytes]]) -> NDArray[np.float32]:
-    """Return grey values as rows of unit length; products of rows are correlations, since their mean is almost 0."""
+    """Return grey values as rows of unit length; their means are almost 0, so dot products are correlations."""
     values = [np.frombuffer(greys, dtype=np.int8) for _, greys in signatures]
     rows = np.stack(values).astype(np.float32)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
@@ -213,7 +213,7 @@ def _greys(sample: Sample) -> bytes:
 
 
 def _planes(sample: Sample) -> list[NDArray[np.float64]]:
-    """Return the grey planes of a sample to compare: one for an image, else several evenly spaced ones."""
+    """Return the grey planes of a sample that are compared: one for an image, otherwise several evenly spaced ones."""
     if isinstance(sample, ImageSample):
         return [_grey(sample.image)]
     if isinstance(sample, VideoSample):
@@ -232,7 +232,7 @@ def _grey(image: NDArray[np.uint8]) -> NDArray[np.float64]:
 
 
 def _cell_means(plane: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the mean of a plane in each grid cell; pixels on a border count by their share in each cell."""
+    """Return the mean of a plane in each grid cell; a pixel on a border counts by its share in each cell."""
     rows = _overlaps(plane.shape[0])
     columns = _overlaps(plane.shape[1])
     return rows @ plane @ columns.T

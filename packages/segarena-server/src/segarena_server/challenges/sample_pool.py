@@ -324,7 +324,7 @@ def _open_sample(
     name: str,
     unusable: list[str],
 ) -> PackedSample | None:
-    """Return an encoded sample, or None after adding the reason to `unusable` if it cannot be used."""
+    """Return an encoded sample; if it cannot be used, add the reason to `unusable` and return None."""
     try:
         return evaluator.sample(phase, name)
     except (DatasetError, InvalidInput) as error:

@@ -67,7 +67,7 @@ def clock_start(
     ended: Moment,
     size: int,
 ) -> Moment:
-    """Return when the participant's clock starts: when the last byte of the prompts left.
+    """Return when the participant's clock starts: when the last byte of the prompts was sent.
 
     A participant could read all but the last bytes and think. The clock therefore starts at the
     latest after `SENDING_S`, plus a second for every `SLOWEST_BYTES`.
@@ -94,7 +94,7 @@ def charge(
     """Return the time charged between prompts and answer.
 
     Args:
-        sent: when the last byte of the prompts left.
+        sent: when the last byte of the prompts was sent.
         first: when the first byte of the answer arrived.
         last: when its last byte arrived; required for an uncommitted answer.
         committed: whether the digest of the answer arrived before it, and matches. Otherwise a participant could send

@@ -82,7 +82,7 @@ def _challenge() -> None:
 def new(
     name: Annotated[
         str,
-        typer.Argument(help="Short name for addresses: lower case, digits, dashes."),
+        typer.Argument(help="Short name for addresses: lower-case letters, digits and dashes."),
     ],
     benchmark: Annotated[
         str, typer.Option("--benchmark", "-b", help="As for `segarena run`.")
@@ -182,7 +182,7 @@ def new(
         typer.echo(f"{size}")
     if images := render_markdown(made.text).missing_images:
         typer.echo(
-            f"upload these images of the description on the page Images: {', '.join(images)}"
+            f"upload these images of the description on the Images page: {', '.join(images)}"
         )
     typer.echo(
         f"next: segarena challenge rehearse {challenge.slug} --data {data}; then segarena serve {data}"
@@ -266,7 +266,7 @@ def export(
 
 @app.command("backup")
 def backup(
-    to: Annotated[Path, typer.Argument(help="Path of the copy, which must not exist.")],
+    to: Annotated[Path, typer.Argument(help="Path of the copy, which must not exist yet.")],
     data: Data = DATA,
     db: Db = None,
 ) -> None:
@@ -310,7 +310,7 @@ def audit(
     data: Data = DATA,
     db: Db = None,
 ) -> None:
-    """Report how much hidden truth the prompts revealed to each participant, and which runs look alike."""
+    """Report how much of the ground truth the prompts revealed to each participant, and which runs look alike."""
     with one_line_errors():
         show_sheet(audit_sheet(_site(data, db), name))
 
@@ -446,7 +446,7 @@ def second_factor_off(
 
 
 def _parse_options(about: dict[str, str], phase: dict[str, str]) -> ChallengeDescription:
-    """Parse a challenge with one phase as the form on the page does, and report all errors together."""
+    """Parse a challenge with one phase from options, as the web form does, and report all errors together."""
     limits = {f"phases[0].{field}": text for field, text in phase.items()}
     filled = parse_form({**about, **limits})
     if filled.challenge is None:

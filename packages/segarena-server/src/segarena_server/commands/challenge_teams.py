@@ -44,7 +44,7 @@ def decide_teams(
 
 
 def teams_sheet(site: Site, slug: str) -> Sheet:
-    """Return the requests about a challenge as a table."""
+    """Return the teams' requests to take part in a challenge as a table."""
     challenge = existing_challenge(site, slug)
     with site.database.reading() as session:
         requests = join_requests(session, challenge)

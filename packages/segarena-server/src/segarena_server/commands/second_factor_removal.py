@@ -22,7 +22,7 @@ def switch_off_second_factor(site: Site, name: str) -> None:
         if person is None or person.state == "deleted":
             raise InvalidInput(f"there is no account {name[:40]!r}")
         if not remove_second_factor(session, person.id, now):
-            raise InvalidInput(f"{person.name} has no second factor that is switched on")
+            raise InvalidInput(f"{person.name} has no second factor switched on")
         # Whoever asked may not be the owner; a stolen session must not survive the removal.
         end_keys(session, person.id, now, kind="session")
         record_event(session, now, "second factor off", f"account {person.id}, by the command")

@@ -62,17 +62,18 @@ def serve(
         bool,
         typer.Option(
             "--evaluate-only",
-            help="Evaluate for other servers of the database, without listening on a port.",
+            help="Evaluate for other servers of the same database, without listening on a port.",
         ),
     ] = False,
     config: Annotated[
         Path | None,
         typer.Option(
-            help="TOML with these options and others. [default: server.toml in the folder]"
+            help="TOML file with these options and others. [default: server.toml in the folder]"
         ),
     ] = None,
     log: Annotated[
-        Path | None, typer.Option(help="File for the log, lines of JSON. [default: stderr]")
+        Path | None,
+        typer.Option(help="File for the log, one JSON object per line. [default: stderr]"),
     ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Check the settings and the data folder, then exit.")

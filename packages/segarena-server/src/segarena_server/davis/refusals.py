@@ -25,7 +25,7 @@ def published_error(refusal: Refusal) -> Response:
     """Format an error as the published server does: 400 with an exception's name and arguments, or 401, 405 or 5xx."""
     text = " ".join(str(refusal).split())
     if refusal.status == 401:
-        message = "expected a valid user_key: create a token on the page 'Tokens' of the server"
+        message = "expected a valid user_key: create a token on the server's 'Tokens' page"
         return JSONResponse({"error": "RuntimeError", "message": message}, 401)
     if refusal.status == 405 or refusal.status >= 500:
         return JSONResponse({"error": "RuntimeError", "message": text}, refusal.status)

@@ -127,7 +127,7 @@ class AccessKey(OrmModel):
 
 
 class SecondFactor(OrmModel):
-    """Second factor of an account, its codes and recovery codes; see `segarena_server.auth.second_factor`."""
+    """The second factor of an account; see `segarena_server.auth.second_factor`."""
 
     __tablename__ = "second_factors"
 
@@ -144,7 +144,7 @@ class SecondFactor(OrmModel):
 
 
 class RecoveryCode(OrmModel):
-    """A code that replaces the app for one sign-in."""
+    """A recovery code, which replaces a code from the app for one sign-in."""
 
     __tablename__ = "recovery_codes"
 
@@ -279,7 +279,7 @@ class Announcement(OrmModel):
 
 
 class PooledSample(OrmModel):
-    """A sample in a challenge's pool, in the form that participants download: the hash of a stored file."""
+    """A sample in a challenge's pool, with the hash of the stored file that participants download."""
 
     __tablename__ = "samples"
 

@@ -59,7 +59,7 @@ def bring_up_to_date(database: Database) -> str:
 
 
 def unknown_revision_text(revision: str) -> str:
-    """State which version created tables with a revision that this version does not have, and what to do."""
+    """Describe tables whose revision this version does not have: which version created them, and what to do."""
     if revision in _MERGED_REVISIONS:
         return (
             f"was created by a development version of segarena that is too old (its revision is {revision}): start "

@@ -21,7 +21,7 @@ _PATH = re.compile(r"/[^,;:|*?\"'\\\x00-\x1f]*")
 
 
 def plugin_faults(texts: Mapping[str, str], roots: Sequence[str]) -> dict[str, str]:
-    """Check the plug-ins in a form and return an error message for each field that a page may not accept.
+    """Check the plug-ins in a form; return an error message for each field whose plug-in a page may not name.
 
     Args:
         texts: submitted texts by field; only benchmarks and datasets are checked.

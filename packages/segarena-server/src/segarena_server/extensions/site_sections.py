@@ -48,7 +48,7 @@ class PersonalDataSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SectionNotice:
-    """Number in the navigation, next to the link of a section.
+    """A number in the navigation, next to the link of a section.
 
     Attributes:
         count: the number, at least 1.

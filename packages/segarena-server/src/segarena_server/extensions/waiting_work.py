@@ -15,7 +15,7 @@ def find_start_page(
     person_id: int,
     role: str,
 ) -> str:
-    """Return the path of the page that a person sees after signing in: their waiting work, or else the home page.
+    """Return the path of the page that a person sees after signing in: one with waiting work, or the home page.
 
     Args:
         site: the site.

@@ -106,7 +106,7 @@ class LimitedProtocol(H11Protocol):
         self.loop.call_later(_STALLED_S, self.transport.abort)
 
     def _update(self) -> None:
-        """Start or cancel the deadline of the next request."""
+        """Start or cancel the timer for the next request."""
         # Against its annotation, uvicorn sets the cycle to None until the first request.
         cycle = cast("RequestResponseCycle | None", self.cycle)
         is_idle = cycle is None or cycle.response_complete

@@ -163,7 +163,7 @@ async def read_uploads(
     most: int,
     most_files: int,
 ) -> tuple[dict[str, str], list[tuple[str, bytes]]]:
-    """Read an upload form sent from a page of this site; return its fields, and name and content of each file.
+    """Read an upload form sent from a page of this site; return its fields, and the name and content of each file.
 
     Args:
         request: the request with the form.
@@ -226,7 +226,7 @@ def _check_key(request: Request, fields: Mapping[str, str]) -> None:
 
 
 def _check_origin(request: Request) -> None:
-    """Raise `Refusal` for a form of another site: browsers name the origin, and no page can forge it."""
+    """Raise `Refusal` for a form sent from another site: browsers name the origin, and no page can forge it."""
     site = site_of(request)
     # Older browsers do not send the header; the origin and the form key still protect their users.
     fetch_site = request.headers.get("sec-fetch-site", "same-origin")

@@ -98,7 +98,7 @@ class LeaseWatch(Generic[LeaseKey]):
 
 
 def lease_row(row: Turn | Job, lease: str) -> None:
-    """Lease a waiting row, which counts as an attempt."""
+    """Lease a waiting row; this counts as an attempt."""
     row.state = "leased"
     row.lease = lease
     row.beats = 0

@@ -159,7 +159,7 @@ class SignInThrottle:
         address: str,
         device: str,
     ) -> float:
-        """Count a password attempt before its check; return 0, or the seconds to wait before another attempt.
+        """Count an attempt before the password is checked; return 0, or the seconds to wait after too many attempts.
 
         Args:
             name: case-folded name of the account, which need not exist.

@@ -245,8 +245,8 @@ def _run_over(
     slug = session.get_one(Challenge, run.challenge_id).slug
     outcome = "failed; its page shows the reason" if run.fault else "is over"
     end = "You can turn off these e-mails on your account page."
-    text = _lines(f"your run at {slug}, {run.phase}, {outcome}:", f"{address}/runs/{run.id}", end)
-    return RenderedEmail(subject=f"A run at {slug} is over", text=text)
+    text = _lines(f"your run in {slug}, {run.phase}, {outcome}:", f"{address}/runs/{run.id}", end)
+    return RenderedEmail(subject=f"A run in {slug} is over", text=text)
 
 
 def _announcement(

@@ -98,7 +98,7 @@ class MailSender:
         return True
 
     def _send(self, recipient: str, written: mail_outbox.RenderedEmail) -> str:
-        """Send an e-mail; return the reason of a failure, or "" on success."""
+        """Send an e-mail; return the reason for a failure, or "" on success."""
         mail = self._site.settings.mail
         if mail is None:
             return "no mail server is configured"

@@ -1,4 +1,4 @@
-"""The account page: password, export of personal data and deletion; the last two also for admins."""
+"""The account page: password, export of personal data and deletion; admins can do the last two for other people."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _CONFIRMATIONS = {
 @router.get("/account")
 @require_role("viewer")
 def show_account(request: Request, done: str = "") -> Response:
-    """Show the visitor's account and its actions."""
+    """Show the visitor's account, with the forms to change, export or delete it."""
     return _account_page(request, done=_CONFIRMATIONS.get(done, ""))
 
 

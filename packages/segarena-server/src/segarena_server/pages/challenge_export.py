@@ -1,4 +1,4 @@
-"""Export of a challenge as web pages, in a folder or one file, for use after the server is gone.
+"""Export of a challenge as web pages, in a folder or one file, for use after the server is shut down.
 
 The pages contain the rules and the boards that everybody with an account sees at that moment, but
 no hidden samples, prompts or masks. They need no server, no database and no account: a browser can

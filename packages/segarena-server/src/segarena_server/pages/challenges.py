@@ -114,7 +114,7 @@ def show_challenge(request: Request, slug: str) -> Response:
 
 
 def dialogue_places(described: ChallengeDescription, begun: Sequence[Phase]) -> list[str]:
-    """Return where segmenters can answer now, as NAME or NAME/PHASE, practice phases first.
+    """Return the open phases that accept dialogues, as NAME or NAME/PHASE, practice phases first.
 
     Args:
         described: description of the challenge.

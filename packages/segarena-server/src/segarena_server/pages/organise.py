@@ -129,7 +129,7 @@ def return_samples(
     run_id: str,
     form: Form,
 ) -> Response:
-    """Return the samples of a refunded run, so that the team's next run with them is not a repeat."""
+    """Treat the samples of a refunded run as new to the team, whose next run with them is then not a repeat."""
     site = site_of(request)
     with site.database.writing() as session:
         run = session.get(Run, run_id)

@@ -57,7 +57,7 @@ def render_page(
     package: str = _PACKAGE,
     **values: Any,
 ) -> HTMLResponse:
-    """Render a page; the template is searched in `package` first, then in the server."""
+    """Render a page; the template is looked up in `package` first, then in the server."""
     visitor = getattr(request.state, "visitor", None) or Visitor(address="")
     context = {
         "title": title,

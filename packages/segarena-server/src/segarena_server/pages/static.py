@@ -78,7 +78,7 @@ def _text_response(
     kind: str,
     headers: dict[str, str],
 ) -> Response:
-    """Send a text file, compressed where the client accepts that."""
+    """Send a text file, compressed if the client accepts that."""
     headers = {**headers, "vary": "accept-encoding"}
     if "gzip" not in request.headers.get("accept-encoding", ""):
         return Response(text, media_type=kind, headers=headers)

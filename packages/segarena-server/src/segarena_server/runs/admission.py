@@ -219,7 +219,7 @@ def decide_request(
         raise InvalidInput(f"expected a team that asked to take part in {challenge.slug}")
     clean_reason = _clean(reason, "reason")
     if not is_approved and not clean_reason:
-        raise InvalidInput("reason: expected one, because the team reads it; got none")
+        raise InvalidInput("reason: expected a reason, because the team reads it; got none")
     request.state = "approved" if is_approved else "declined"
     request.reason = "" if is_approved else clean_reason
     request.decided_at = now

@@ -184,7 +184,7 @@ class BoardCache:
         runs: Sequence[_BoardRun],
         hidden_names: Mapping[str, str],
     ) -> dict[Entry, str]:
-        """Return the run id of each entry; only extracts that are not cached are read from the database."""
+        """Return the run id of each entry; the database is read only for entries that are not cached."""
         keys = {run: sha256(repr((challenge.description, phase.name, run))) for run in runs}
         with self._lock:
             known = {run: self._entries.get(key) for run, key in keys.items()}
@@ -347,7 +347,7 @@ def _late_dialogues(session: Session, run_ids: Sequence[str]) -> Counter[str]:
 
 
 def _unranked_reason(extract: Extract, late: int) -> str:
-    """Return why a run has no rank: samples or dialogues are missing from its mean; "" if none are."""
+    """Return why a run has no rank: samples or dialogues are missing from its mean; "" if none are missing."""
     failed = sum(extract.failures.values())
     reasons: list[str] = []
     if extract.done < extract.samples:

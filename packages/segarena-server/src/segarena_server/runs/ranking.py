@@ -83,7 +83,7 @@ def decide_rank(
     run: Run,
     now: float,
 ) -> None:
-    """Mark an ending run as a repeat if the team met a sample in another run before this run's last turn about it.
+    """Mark an ending run as a repeat if the team had a sample in another run before this run's last turn about it.
 
     A run whose samples were new at the start can become a repeat when somebody who knows one of
     them joins the team.
@@ -154,7 +154,7 @@ def _last_turns(session: Session, run: Run) -> Mapping[str, float]:
 
 
 def _first_turns_elsewhere(session: Session, run: Run) -> Mapping[str, float]:
-    """Return when the team's circle first met the samples of a run in another run, by the sample's hash."""
+    """Return when the team's circle first had each sample of a run in another run, by the sample's hash."""
     own = select(RunSample.sha256).where(RunSample.run_id == run.id)
     first_turns = (
         select(RunSample.sha256, func.min(Turn.received_at))

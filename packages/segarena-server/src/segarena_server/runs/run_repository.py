@@ -425,7 +425,7 @@ def close_run(
 
 
 def overdue_runs(session: Session, now: float) -> list[str]:
-    """Return the ids of open runs whose phase is closed and does not wait for them.
+    """Return the ids of open runs whose phase is closed and no longer waits for them.
 
     A run with a submission that arrived in time stays open until it is evaluated, however long that
     takes.

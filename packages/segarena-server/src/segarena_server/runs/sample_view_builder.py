@@ -334,7 +334,7 @@ def _rounds(
     *,
     knows_end: bool,
 ) -> Iterator[RoundView]:
-    """Yield the rounds of a dialogue; of the rounds that a turn completed, the participant answered only the first.
+    """Yield the rounds of a dialogue; a turn may complete several, of which the participant answered only the first.
 
     Args:
         statuses: statuses of the dialogue after each turn; the first turn only opened it.

@@ -236,7 +236,7 @@ def accept_submission(
     site: Site,
     submission: Submission,
 ) -> None:
-    """Accept a submission: start its run unless masks belong to one, and enqueue a job for each sample."""
+    """Accept a submission: start a run, unless it has masks for an existing one, and enqueue a job for each sample."""
     challenge = session.get_one(Challenge, submission.challenge_id)
     phase = find_phase(challenge, submission.phase)
     try:
@@ -377,7 +377,7 @@ def _run_for(
     phase: Phase,
     submission: Submission,
 ) -> Run:
-    """Return the run of a submission: for masks, the one that they belong to, else a new one."""
+    """Return the run of a submission: for masks, the run that they belong to; otherwise a new one."""
     if submission.kind != "masks":
         asked = run_repository.RunRequest(
             id=submission.id,

@@ -58,7 +58,7 @@ for (const box of document.querySelectorAll("[data-tabs]")) {
   select(Math.max(named, 0));
 }
 // The server writes times in UTC; show them in the visitor's time zone, in the same format.
-// The Swedish locale is the one that formats dates as 2026-06-01 12:00.
+// The Swedish locale formats dates as 2026-06-01 12:00.
 {
   const here = new Intl.DateTimeFormat("sv-SE", {dateStyle: "short", timeStyle: "short"});
   const showLocalTimes = () => {

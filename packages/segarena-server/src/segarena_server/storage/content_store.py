@@ -66,7 +66,7 @@ class ContentStore:
         return self.folder / name[:2] / name
 
     def fetch(self, name: str) -> Path:
-        """Return the local file for a hash; download it first if it is only remote.
+        """Return the local file for a hash; download it first if only the remote storage has it.
 
         Raises:
             StoreError: the file is missing or damaged.

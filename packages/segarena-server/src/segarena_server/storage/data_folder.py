@@ -82,7 +82,7 @@ class DataFolder:
             raise write_error(self.path, error) from error
 
     def secret(self) -> bytes:
-        """Return the secret of 32 bytes.
+        """Return the 32-byte secret.
 
         Raises:
             StoreError: the file is missing or damaged.

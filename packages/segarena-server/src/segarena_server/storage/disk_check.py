@@ -32,7 +32,7 @@ class DiskCheck:
         self._fault = ""
 
     def fault(self) -> str:
-        """Return why the disk is not writable, without a path, or "" if it is."""
+        """Return why the disk is not writable, without naming a path, or "" if it is writable."""
         with self._lock:
             now = self._clock()
             if self._valid_until is None or now >= self._valid_until:

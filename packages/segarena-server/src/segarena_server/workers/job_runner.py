@@ -110,7 +110,7 @@ class JobRunner(RowRunner[Job]):
         return (row.id,)
 
     def topic(self, row: Job) -> str:
-        """Return `about` of the job, which is its notifier topic."""
+        """Return the job's `about`, which is its notifier topic."""
         return row.about
 
     def lease(self, session: Session, lease: str) -> Job | None:

@@ -108,7 +108,7 @@ class TurnRunner(RowRunner[Turn]):
             run_repository.end_run_sample(session, row.run_id, row.place, now)
 
     def may_enqueue(self, result: EvaluationResult) -> bool:
-        """Return whether the run may be complete; the next turn of an open sample comes from the participant."""
+        """Return whether the sample is over, because the last sample's end enqueues the job that ends the run."""
         return result.is_over
 
     def refuse(

@@ -81,7 +81,7 @@ class WorkerTask(Protocol[TaskResult]):
     """One piece of work. The task and its result are pickled between processes."""
 
     def run(self, context: WorkerContext, /) -> TaskResult:
-        """Execute the task; the message of an exception is stored as the reason of its failure."""
+        """Execute the task; the message of an exception is stored as the reason for its failure."""
         ...
 
 

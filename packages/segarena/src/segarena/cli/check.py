@@ -47,7 +47,7 @@ def check(
         str | None,
         typer.Option(
             metavar="OTHER",
-            help="For a segmenter: another one to compare its masks and speed with.",
+            help="For a segmenter: another segmenter to compare masks and speed with.",
         ),
     ] = None,
 ) -> None:
@@ -197,5 +197,5 @@ def _sheet(segmenter: str, found: Sequence[DependenceCheck]) -> Sheet:
             )
             for on in found
         ),
-        notes=("Hidden state and randomness also affect the rows below theirs.",),
+        notes=("Hidden state and randomness also affect the rows below their own.",),
     )

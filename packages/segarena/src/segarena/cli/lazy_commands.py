@@ -128,7 +128,7 @@ class ExtensibleGroup(HelpGroup):
 
 
 class CommandGroup(ExtensibleGroup):
-    """The commands of a table, followed by those of installed packages under a separate heading.
+    """A command group: the commands of a table, then those of installed packages under a separate heading.
 
     Attributes:
         table: commands that are known without an import.

@@ -97,7 +97,7 @@ COMMANDS = (
     ),
     CommandEntry(
         name="worker",
-        help="Evaluate models that run in another Python, a container or another machine.",
+        help="Evaluate models that run in another Python, in a container or on another machine.",
         target="segarena.cli.worker:app",
         panel=_MORE,
     ),
@@ -115,13 +115,13 @@ COMMANDS = (
     ),
     CommandEntry(
         name="join",
-        help="Accept the terms of a challenge, and ask its organisers to approve your team, where they require it.",
+        help="Accept the terms of a challenge and, if required, ask its organisers to approve your team.",
         target="segarena.client.commands:join",
         panel=_CHALLENGES,
     ),
     CommandEntry(
         name="fetch",
-        help="Download the samples of a challenge phase that takes masks, with their first prompts.",
+        help="Download the samples of a challenge phase that accepts masks, with their first prompts.",
         target="segarena.client.commands:fetch",
         panel=_CHALLENGES,
     ),

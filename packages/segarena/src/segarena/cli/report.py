@@ -22,7 +22,7 @@ from segarena.users.habits.prompt_time import PromptTimeModel
 
 
 def runs_below(folder: Path) -> list[Path]:
-    """Return all run folders below a folder, sorted; the folder itself if it is a run or contains none."""
+    """Return all run folders below a folder, sorted, or only the folder itself if it is a run or contains none."""
     if (folder / "run.json").is_file():
         return [folder]
     return sorted(file.parent for file in folder.rglob("run.json")) or [folder]

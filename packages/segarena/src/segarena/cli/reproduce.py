@@ -128,7 +128,9 @@ def reproduce(
             f"{published.name}: {published.title}\n{', '.join(filter(None, [published.paper, published.where]))}"
         )
         if published.absent:
-            typer.secho(f"some of its figures are missing here: {published.absent}", fg="yellow")
+            typer.secho(
+                f"some figures of this table are missing here: {published.absent}", fg="yellow"
+            )
         is_whole = request.measure() if published.measuring else request.run()
     if not is_whole:
         raise typer.Exit(FAILURES)
@@ -136,7 +138,7 @@ def reproduce(
 
 @dataclass(frozen=True, kw_only=True)
 class _Request:
-    """The requested part of a table and its settings; the methods return whether everything was measured."""
+    """The requested part of a table, with settings; the methods return whether everything was measured."""
 
     table: PublishedTable
     models: Sequence[str]

@@ -30,7 +30,7 @@ def run(
         bool,
         typer.Option(
             "--skip-trial",
-            help="With --challenge: begin a test run without an answer about a synthetic sample.",
+            help="With --challenge: begin a test run without first trying the segmenter on a synthetic sample.",
             rich_help_panel=RARE,
         ),
     ] = False,

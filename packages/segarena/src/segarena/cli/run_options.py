@@ -198,7 +198,7 @@ class RunOptions:
 
 
 class BenchmarkOptionsCommand(HelpCommand):
-    """A command that adds the options of the benchmark on its command line to its own."""
+    """A command that also has the options of the benchmark that its command line names."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Find the benchmark, then parse the command line with the options of that benchmark."""
@@ -251,7 +251,7 @@ class BenchmarkOptionsCommand(HelpCommand):
 
 
 def _awaits_value(word: str) -> bool:
-    """Return whether a word is an option whose value follows, unlike `--seed=1` and `-w2`."""
+    """Return whether a word is an option whose value is the next word, unlike in `--seed=1` and `-w2`."""
     return (word.startswith("--") and "=" not in word) or (word.startswith("-") and len(word) == 2)
 
 

@@ -55,7 +55,7 @@ def segment(
         typer.Option(
             "--segmenter",
             "-s",
-            help="A segmenter that takes examples, as NAME or NAME(option=value, ...); see `segarena list segmenters`.",
+            help="A segmenter that accepts examples: NAME or NAME(option=value, ...); see `segarena list segmenters`.",
         ),
     ] = "superpixel-prototypes",
     workers: Workers = 0,

@@ -20,7 +20,7 @@ from segarena.terminal.exit_codes import FAILURES, one_line_errors
 from segarena.terminal.sheet_output import show_sheet
 
 app = typer.Typer(
-    help="Evaluate models that run in another Python, a container or another machine.",
+    help="Evaluate models that run in another Python, in a container or on another machine.",
     no_args_is_help=True,
     rich_markup_mode="markdown",
 )
@@ -28,7 +28,7 @@ app = typer.Typer(
 
 @app.callback()
 def _worker() -> None:
-    """Evaluate models that run in another Python, a container or another machine."""
+    """Evaluate models that run in another Python, in a container or on another machine."""
 
 
 @app.command("new")

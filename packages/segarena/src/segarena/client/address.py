@@ -44,7 +44,7 @@ def read_address(url: str) -> Address:
 
 
 def read_server(url: str) -> str:
-    """Normalize the URL of a server: without a trailing slash.
+    """Return the normalized URL of a server, without a trailing slash.
 
     Raises:
         InvalidInput: the text is not the URL of a server, or the connection would not be encrypted.

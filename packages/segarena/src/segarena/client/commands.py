@@ -62,7 +62,7 @@ def join(
         str, typer.Option(help="Who you are and why you want to take part, for the organisers.")
     ] = "",
 ) -> None:
-    """Accept the terms of a challenge, and ask its organisers to approve your team, where they require it.
+    """Accept the terms of a challenge and, if required, ask its organisers to approve your team.
 
     The command prints the terms and asks whether you accept them. Steps that are already done are
     skipped, so you can repeat the command to see the state of your request. Exit code 1: you cannot
@@ -93,7 +93,7 @@ def _accepted(
     address: Address,
     version: int | None,
 ) -> AdmissionInfo:
-    """Return the admission after the participant accepted the terms, if there are any.
+    """Let the participant accept the terms, if there are any; return the admission afterwards.
 
     Raises:
         InvalidInput: nobody can be asked, because the input is not a terminal, or the participant declines.
@@ -128,7 +128,7 @@ def fetch(
         str, typer.Option("--segmenter", "-s", help="Name of your segmenter for the leaderboard.")
     ] = "",
 ) -> None:
-    """Download the samples of a challenge phase that takes masks, with their first prompts.
+    """Download the samples of a challenge phase that accepts masks, with their first prompts.
 
         segarena fetch https://lab.example/challenges/spring --out mine
         my_program mine
@@ -169,7 +169,9 @@ def submit(
     ],
     path: Annotated[
         Path,
-        typer.Argument(help="Folder of masks, run folder, or a worker as .py file, folder or zip."),
+        typer.Argument(
+            help="A folder of masks, a run folder, or a worker (a .py file, a folder or a zip)."
+        ),
     ],
     kind: Annotated[
         str, typer.Option(help="masks, run or worker. [default: detected from the path]")

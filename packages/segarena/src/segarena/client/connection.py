@@ -56,7 +56,7 @@ class ServerResponse:
 
 
 class _Passing(Exception):
-    """An error that a retry may solve; `wait_s` is the delay that the server requests."""
+    """A transient error, after which a retry may succeed; `wait_s` is the delay that the server requests."""
 
     def __init__(self, text: str, wait_s: float = 0.0) -> None:
         super().__init__(text)
@@ -197,7 +197,7 @@ class Connection:
         return bytes(body)
 
     def _check(self, answer: ServerResponse, path: str) -> None:
-        """Raise an error for an error status, a redirect, or another or no version of the interface."""
+        """Raise an error for an error status, a redirect, or a different or missing version of the interface."""
         version = answer.headers.get("segarena-api", "")
         if answer.status in _TRANSIENT_STATUS:
             error = _error_body(answer)

@@ -1,4 +1,4 @@
-"""The samples of a challenge run as a dataset without ground truth, whose dialogues the server evaluates."""
+"""A dataset of the samples of a challenge run, without ground truth; the server evaluates the dialogues."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class ChallengeDataset:
         overwrite: whether to replace another run in `folder`.
         is_together: whether all dialogues about a sample run concurrently.
         uses_up_samples: whether later runs about the same samples are not ranked, as in a test phase.
-        skips_trial: whether such a run begins without an answer about a synthetic sample.
+        skips_trial: whether such a run begins without first trying the segmenter on a synthetic sample.
     """
 
     server: Server
@@ -77,7 +77,7 @@ class ChallengeDataset:
 
     @property
     def needs_trial(self) -> bool:
-        """Whether the segmenter must answer about a synthetic sample first, because the run would use up samples."""
+        """Whether to try the segmenter on a synthetic sample first, because the run uses up samples."""
         if self.skips_trial or not self.uses_up_samples:
             return False
         return read_participation(self.folder) is None

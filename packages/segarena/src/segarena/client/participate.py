@@ -55,7 +55,7 @@ _ORGANISER_OPTIONS: Mapping[str, tuple[Any, ...]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JoinedChallenge:
-    """A challenge and the local folder of a run at it.
+    """A challenge, and the local folder of a run in it.
 
     Attributes:
         benchmark: the rules as far as participants know them.
@@ -202,12 +202,12 @@ def join(
     cache_gb: float = 20.0,
     **_options: Any,
 ) -> JoinedChallenge:
-    """Read the challenge and choose phase and folder, without starting a run on the server.
+    """Read the challenge and choose the phase and the folder, without starting a run on the server.
 
     Raises:
         InvalidInput: `challenge` is not the URL of a challenge, or not exactly one phase is open.
         RemoteError: the server rejects the request or is unreachable.
-        RunConflict: the folder contains a run at another challenge.
+        RunConflict: the folder contains a run in another challenge.
     """
     address = read_address(challenge)
     token = token_for(address.server, token)
@@ -269,7 +269,7 @@ def _check_folder(
 
 
 def participant_rules(info: ChallengeInfo, phase: PhaseInfo) -> Benchmark:
-    """Return the benchmark without what participants may not see: without metrics if the phase hides scores.
+    """Return the benchmark as participants may see it: without metrics if the phase hides scores.
 
     Raises:
         PluginError: the package of the benchmark is not installed here.
@@ -318,7 +318,7 @@ def _prompt_kinds(info: ChallengeInfo) -> dict[str, frozenset[str] | None]:
 
 
 def choose_phase(info: ChallengeInfo, address: Address) -> PhaseInfo:
-    """Return the phase of an address; if it names none, the only open phase."""
+    """Return the phase that an address names, or the only open phase if it names none."""
     names = ", ".join(phase.name for phase in info.phases) or "none"
     if address.phase:
         for phase in info.phases:

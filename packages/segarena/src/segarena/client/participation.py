@@ -1,4 +1,4 @@
-"""The challenge run of a folder, stored in `challenge.json` next to run.json, without the token."""
+"""The challenge run that belongs to a folder, stored in `challenge.json` next to run.json, without the token."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Participation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_participation(folder: Path) -> Participation | None:
-    """Return the participation of a folder, or None.
+    """Return the participation of a folder, or None if it has none.
 
     Raises:
         StoreError: the file is damaged.

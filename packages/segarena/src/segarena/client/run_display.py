@@ -23,7 +23,7 @@ def participate_and_show(
     workers: int = 1,
     **options: Any,
 ) -> int:
-    """Run with a progress bar, print folder and scores, and return the number of failed dialogues."""
+    """Run with a progress bar, print the folder and the scores, and return the number of failed dialogues."""
     console = Console(stderr=True, emoji=False)
     here = Path.cwd()
     title = f"{challenge.rstrip('/').rpartition('/challenges/')[2]} · {segmenter}"
@@ -65,7 +65,7 @@ def participate_and_show(
 
 
 def show_scores(folder: Path, console: Console) -> None:
-    """Print scores and rank of a run; an unreachable server is only a warning."""
+    """Print the scores and the rank of a run, or a warning if the server is unreachable."""
     try:
         participation, told = read_scores(folder)
     except RemoteError as error:
@@ -76,7 +76,7 @@ def show_scores(folder: Path, console: Console) -> None:
 
 
 def score_lines(address: str, told: Mapping[str, Any]) -> list[str]:
-    """Return scores and rank of a run as lines of text, or the reason why there are none."""
+    """Return the scores and the rank of a run as lines of text, or the reason why there are none."""
     scores = told.get("scores")
     lines = [f"{address}: {told.get('state', 'over')}"]
     if not isinstance(scores, Sequence) or not scores:

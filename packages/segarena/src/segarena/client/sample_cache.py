@@ -50,8 +50,8 @@ class SampleCache:
         downloaded = self.server.sample(self.run, info)
         if sha256(downloaded) != info.sha256:
             raise RemoteError(
-                f"{self.server.connection.server}: sample {info.key} differs from its announced hash; run it again, "
-                "and tell the organiser if that persists"
+                f"{self.server.connection.server}: sample {info.key} differs from its announced hash; "
+                "repeat the command, and tell the organiser if this persists"
             )
         self._blobs.put(info.sha256, downloaded)
         return downloaded

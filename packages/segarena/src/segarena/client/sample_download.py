@@ -69,7 +69,7 @@ def download_samples(
         phase = choose_phase(server.challenge(address.slug), address)
         if "masks" not in phase.takes:
             raise InvalidInput(
-                f"{address}: phase {phase.name} takes {' and '.join(phase.takes)}, not masks"
+                f"{address}: phase {phase.name} accepts {' and '.join(phase.takes)}, not masks"
             )
         run = begin_participation(
             server, replace(address, phase=phase.name), out, segmenter=segmenter, kind="masks"
@@ -131,7 +131,7 @@ def _write_example(
     stem: str,
     prompt: Prompt,
 ) -> dict[str, str]:
-    """Write image and mask of a prompt, if it has any; return the file names."""
+    """Write the image and the mask of a prompt, if it has any; return the file names."""
     if not isinstance(prompt, MaskPrompt | Support):
         return {}
     folder.mkdir(exist_ok=True)

@@ -28,7 +28,7 @@ TURNS_FOLDER = "turns"
 
 @dataclass(frozen=True, slots=True)
 class DialogueExchange:
-    """A reply about a dialogue, and the answer that it refers to; None if the dialogue was just opened."""
+    """A reply about a dialogue, and the answer that it refers to, which is None if the dialogue was just opened."""
 
     reply: DialogueReply
     answer: DialogueAnswer | None
@@ -71,7 +71,7 @@ class SampleExchange:
         self._received: dict[int, DialogueExchange] = {}
 
     def answer(self, answer: DialogueAnswer, seconds: float = 0.0) -> None:
-        """Queue an answer, or the reason for its absence, with its duration in seconds, for the next request."""
+        """Queue an answer, or the reason why there is none, and the seconds that it took, for the next request."""
         self._queued[answer.dialogue] = answer
         self._seconds[answer.dialogue] = seconds
 

@@ -66,7 +66,7 @@ class NextRunInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class TermsInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """The version of a challenge's terms that is in force, in Markdown."""
+    """The current version of a challenge's terms, in Markdown."""
 
     version: int
     text: str
@@ -111,7 +111,7 @@ class SubmissionInfo(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_over(self) -> bool:
-        """Whether its state is final."""
+        """Whether the state is final."""
         return self.state in ("refused", "dead") or self.run_state == "over"
 
 
@@ -195,7 +195,7 @@ class Server:
         return self._decode(self.connection.ask("GET", f"/sent/{sent}"), SubmissionInfo)
 
     def scores_of(self, run: str) -> Mapping[str, Any]:
-        """Return scores and rank of a run, as far as the server shows them."""
+        """Return the scores and the rank of a run, as far as the server shows them."""
         return self._decode(self.connection.ask("GET", f"/runs/{run}/scores"), dict[str, Any])
 
     def sample(self, run: str, place: SampleInfo) -> bytes:

@@ -96,7 +96,7 @@ class RemoteSession(ParticipantDialogue):
         return self._recorder.answered
 
     def next(self) -> Dialogue | None:
-        """Request the next prompts; return the dialogue, or None at its end.
+        """Request the next prompts; return the dialogue, or None once it is over.
 
         The request also sends the answers to the other dialogues about this sample.
 

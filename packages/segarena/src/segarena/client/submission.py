@@ -116,7 +116,7 @@ def send_submission(
         phase = choose_phase(server.challenge(address.slug), address)
         if kind not in phase.takes:
             raise InvalidInput(
-                f"{address}: phase {phase.name} takes {' and '.join(phase.takes)}, not {kind}"
+                f"{address}: phase {phase.name} accepts {' and '.join(phase.takes)}, not {kind}"
             )
         address = replace(address, phase=phase.name)
         run = _run_of(path) if kind == "masks" else ""
@@ -158,7 +158,7 @@ def send_submission(
 
 
 def _run_of(path: Path) -> str:
-    """Return the id of the run that `segarena fetch` started, from the folder of the masks or its parent."""
+    """Return the id of the run that `segarena fetch` started; it is stored with the masks or in the parent folder."""
     for folder in (path, path.resolve().parent):
         participation = read_participation(folder)
         if participation is not None and participation.kind == "masks":

@@ -22,7 +22,7 @@ def tokens_file() -> Path:
 
 
 def token_for(server: str, given: str | None = None) -> str:
-    """Return the token for a server: `given`, else the one in the environment, else the stored one.
+    """Return the token for a server: `given`, or the one in the environment, or the stored one, in this order.
 
     Raises:
         RemoteError: there is no token.

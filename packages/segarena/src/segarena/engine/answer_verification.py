@@ -91,7 +91,7 @@ def verify_answers(
 
 
 def _choose_answers(folder: RunFolder, count: int) -> dict[AnswerKey, Answer]:
-    """Return `count` stored answers of a run, chosen with its seed; all if there are fewer."""
+    """Draw `count` stored answers of a run at random, with the run's seed; return all if there are fewer."""
     # Only stored masks can be compared: masks of the rounds to keep and of the last round.
     records = folder.read("records", [*_DIALOGUE, "round", "failure"])
     answered = records.filter(pl.col("failure").is_null())

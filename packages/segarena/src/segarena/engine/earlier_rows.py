@@ -69,7 +69,7 @@ class EarlierRows:
         self._done = self._pieces.done()
 
     def of_sample(self, sample: str) -> KeptSample:
-        """Return the kept rows of a sample: the rows of all users without a failure in it.
+        """Return the kept rows of a sample: those of all users without a failure in that sample.
 
         A failed dialogue runs again, and so do all dialogues if a file is damaged.
         """

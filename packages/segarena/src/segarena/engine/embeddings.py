@@ -130,7 +130,7 @@ class Encoder:
         return encoding
 
     def encode_support(self, sample: Sample) -> tuple[Encoding, bool]:
-        """Return the encoding of a support image, and True unless it was still in memory.
+        """Return the encoding of a support image, and whether it is new: False if it was still in memory.
 
         Pairs that share a support image share its encoding. The most recently used encodings stay
         in memory, up to `SUPPORTS_BYTES`.

@@ -73,7 +73,7 @@ def segment_folder(
     describes the segmenter and the examples.
 
     Args:
-        segmenter: a plug-in as written that takes support examples.
+        segmenter: a plug-in specification; the segmenter must accept support examples.
         supports: (image, mask of the object in it); the mask has 0 and one other value.
         queries: an image, or a folder of images with subfolders.
         out: a folder; created if it does not exist.
@@ -190,7 +190,7 @@ def _build(
     supports: Sequence[tuple[Path, Path]],
     mark: FolderProbe | None,
 ) -> Callable[[tuple[Path, Path]], tuple[bool, bytes]]:
-    """Return the function that segments (image, mask file) and returns whether the mask has a pixel.
+    """Return the function that segments one pair (image, mask file) and returns whether the mask has a pixel.
 
     On a machine that does not share the output folder, the function returns the bytes of the file
     instead of writing it.

@@ -1,4 +1,4 @@
-"""Measurements for a forecast: the cost of a few samples, and the target counts of the others."""
+"""Measurements for a forecast: the cost of a few samples, and the target counts of further ones."""
 
 from __future__ import annotations
 

@@ -392,7 +392,7 @@ class _Seat:
 
 
 def run_lengths_of(mask: Mask | Labels, objects: int) -> tuple[bytes, ...]:
-    """Return the run lengths of each object: of the only one in a bool mask, or of each label from 1."""
+    """Return the run lengths of each object; a bool mask is one object, and each label from 1 is another."""
     if mask.dtype == np.bool_:
         one_object = mask.view(np.bool_)
         return (encode_rle(one_object),)

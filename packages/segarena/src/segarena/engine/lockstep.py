@@ -376,7 +376,7 @@ def repeat_previous(session: SessionLike) -> Prediction:
 
 
 def prepare_shared_work(sessions: Sequence[SessionLike], limit: TimeLimit) -> None:
-    """Prepare the turns of users that share an object; if this fails, each user computes alone."""
+    """Compute once what several users would compute separately; if this fails, each user computes it alone."""
     by_object: dict[int, tuple[Any, list[Session]]] = {}
     for session in sessions:
         if isinstance(session, Session) and session.abilities.shared is not None:
@@ -404,7 +404,7 @@ def submit_answer(
     answer: Any,
     seconds: float,
 ) -> None:
-    """Submit an answer to a session, or record the exception that replaced it."""
+    """Submit an answer to a session; if it is an exception, record a failure instead."""
     if isinstance(answer, Exception):
         session.fail(describe_error("predict", answer))
         return
@@ -535,7 +535,7 @@ class _BatchPredictor:
         return own_s + sum(row.predict_s for row in self.support_rows)
 
     def _encode_supports(self, dialogue: Dialogue) -> Dialogue:
-        """Return the dialogue with its support examples encoded, each image once in a process."""
+        """Return the dialogue with its support examples encoded; each image is encoded once per process."""
         if not _has_supports(dialogue):
             return dialogue
         rounds = tuple(self._encode_round(prompts) for prompts in dialogue.rounds)

@@ -92,6 +92,6 @@ def _call(metric: Metric, comparison: Any) -> dict[str, float]:
         named = {metric.columns[0]: value}
     if set(named) != set(metric.columns):
         raise PluginError(
-            f"metric {type(metric).__name__} declares columns {metric.columns}, returned {tuple(named)}"
+            f"metric {type(metric).__name__} declares columns {metric.columns}, but returned {tuple(named)}"
         )
     return {column: float(number) for column, number in named.items()}

@@ -29,12 +29,12 @@ def forbid_mutation(
     *shared: Any,
     is_on: bool,
 ) -> Any:
-    """Return a context for a call to `who` that raises an error if the call modifies a shared array.
+    """Return a context manager for a call to `who`; it raises an error if the call modifies a shared array.
 
     Args:
         who: name in the error: "segmenter Mine", "user centre".
         shared: the arguments of the call: samples, turns, dialogues, comparisons.
-        is_on: False returns a context that does nothing.
+        is_on: False returns a context manager that does nothing.
 
     Raises:
         SharedArrayModified: a shared array changed, even if the call itself failed; the message

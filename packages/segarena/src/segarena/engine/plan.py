@@ -507,7 +507,7 @@ def _check_samples(dataset: Dataset, rules: Benchmark) -> None:
     holds = sample_kind(dataset)
     if holds is not None and holds != rules.sample_kind:
         raise InvalidInput(
-            f"{rules.name} is for {rules.sample_kind}s, dataset {dataset.name} has {holds}s; "
+            f"{rules.name} is for {rules.sample_kind}s, but dataset {dataset.name} has {holds}s; "
             "choose another -d, or a benchmark that fits: segarena list benchmarks"
         )
 

@@ -124,7 +124,7 @@ def compare_configurations(
         if key not in CIRCUMSTANCES and old[key] != value:
             where, has, wants = first_difference(key, old[key], value)
             raise RunConflict(
-                f"{folder} holds a run with {where} = {has}, this one has {wants}; "
+                f"{folder} holds a run with {where} = {has}, but the requested run has {wants}; "
                 "choose another --out, or repeat the options of that run; --overwrite replaces it"
             )
     if is_other_data or (more_samples and not _holds_data(folder, before, data)):
@@ -278,7 +278,7 @@ def _align_edited_plugins(old: dict[str, Any], new: dict[str, Any]) -> None:
 
 
 def _align_samples(old: dict[str, Any], new: dict[str, Any]) -> int:
-    """If `new` only appends samples to those of `old`, remove the appended ones; return their number, else 0."""
+    """If `new` only appends samples to those of `old`, remove the appended ones; return their number, or 0."""
     before = old["dataset"]["samples"]
     now = new["dataset"]["samples"]
     more = len(now) - len(before)
@@ -289,7 +289,7 @@ def _align_samples(old: dict[str, Any], new: dict[str, Any]) -> int:
 
 
 def _align_rounds(old: dict[str, Any], new: dict[str, Any]) -> int:
-    """If `new` has more rounds than `old`, remove the additional ones; return their number, else 0."""
+    """If `new` has more rounds than `old`, remove the additional ones; return their number, or 0."""
     more = new["rounds"] - old["rounds"]
     if more <= 0:
         return 0
@@ -302,7 +302,7 @@ def _holds_data(
     before: Identity | None,
     data: Fingerprints,
 ) -> bool:
-    """Return whether `data` contains all files of the run so far, unchanged; True if it recorded none."""
+    """Return whether `data` contains all files of the run so far, unchanged; True if the run recorded none."""
     if before is None or not before.data:
         return True
     recorded = Counter(read_fingerprints(folder))

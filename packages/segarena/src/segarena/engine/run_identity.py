@@ -89,7 +89,7 @@ def _remote_identity(segmenter: Any) -> Mapping[str, Mapping[str, str]]:
 
 
 def _data_hashes(dataset: Dataset, samples: Sequence[str]) -> tuple[str, Fingerprints]:
-    """Hash all files of these samples, jointly and one by one; empty if unknown."""
+    """Hash all files of these samples, jointly and one by one; both are empty if the dataset lists no files."""
     if not isinstance(dataset, FileListing):
         return "", ()
     owned: list[tuple[str, Path]] = []
@@ -134,7 +134,7 @@ def _add_plugin(used: PluginRecord, found: _Provenance) -> None:
 
 
 def _modules_of(used: PluginRecord) -> Iterator[str]:
-    """Yield the module of a plug-in; of all plug-ins with its name if its kind is unknown."""
+    """Yield the module of a plug-in, or the modules of all plug-ins with its name if its kind is unknown."""
     kinds = (used.kind,) if used.kind else KINDS
     for kind in kinds:
         factory = lookup(kind, used.name)
@@ -183,7 +183,7 @@ def _files(name: str, text: str) -> list[Path]:
 
 
 def _from_hub(name: str) -> list[Path]:
-    """Return the files of a model on the Hugging Face hub from the local cache; none if it is not cached."""
+    """Return the locally cached files of a model on the Hugging Face hub, or [] if there are none."""
     # Loading the model has already imported the hub library; importing it here otherwise would be
     # slow.
     hub: Any = sys.modules.get("huggingface_hub")

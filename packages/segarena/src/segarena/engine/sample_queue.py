@@ -23,16 +23,16 @@ from segarena.work.sharing.presence import PresenceLapsed
 
 
 class SampleQueue(Protocol):
-    """The samples of a run that this process may run; used as a context that locks them."""
+    """The queue of samples that this process may run; as a context manager, it locks these samples."""
 
     @property
     def folder(self) -> RunFolder:
-        """The run folder, available inside the context."""
+        """The run folder, available inside the block of the context manager."""
         ...
 
     @property
     def count_done(self) -> int:
-        """Number of samples finished by all processes."""
+        """Total number of finished samples over all processes."""
         ...
 
     @property
@@ -186,7 +186,7 @@ class SharedSampleQueue:
 
     @property
     def upcoming(self) -> Sequence[int]:
-        """Nothing, because the other processes decide which samples remain."""
+        """No indices, because the other processes decide which samples remain."""
         return ()
 
     def __enter__(self) -> SharedSampleQueue:

@@ -145,7 +145,7 @@ class Seats:
         self.path = run / SEATS
 
     def open(self, info: RunInfo) -> None:
-        """Publish the run to the pages; existing seats keep their id."""
+        """Publish the run to the pages; existing seats keep their ids."""
         # If several processes open the seats at once, the first write determines the id.
         first = msgspec.structs.replace(info, id=secrets.token_hex(8))
         write_if_absent(self.path / _ABOUT, msgspec.json.encode(first))

@@ -65,7 +65,7 @@ class DependenceCheck:
 
 @dataclass(frozen=True, slots=True)
 class _Variation:
-    """A way to repeat the requests within the process of the first ones."""
+    """A way to repeat the requests in the process that sent them first."""
 
     on: str
     how: str
@@ -170,7 +170,7 @@ def compare_segmenters(
     samples: int = 2,
     seed: int = 0,
 ) -> MaskComparison:
-    """Send the same prompts to two segmenters, and compare their masks and seconds.
+    """Send the same prompts to two segmenters, and compare the masks and the time that they took.
 
     Users of the benchmark run a few dialogues with the first segmenter, whose prompts both then get. A round also
     depends on a segmenter's own answers to the rounds before. Arguments and errors as for `check_segmenter`.
@@ -209,7 +209,7 @@ def _timed_answers(
     limit: TimeLimit,
     questions: Sequence[ReplayRequest],
 ) -> tuple[dict[AnswerKey, Answer], float]:
-    """Return the answers to replayed prompts, and the seconds of the segmenter for them."""
+    """Return the answers to replayed prompts, and the seconds that the segmenter took for them."""
     # The first calls of a network are slower than the others.
     replay_rows(cast, limit, questions[0])
     answers: dict[AnswerKey, Answer] = {}

@@ -212,7 +212,7 @@ class Session:
         return self._turn
 
     def next(self) -> Dialogue | None:
-        """Get the next prompts from the user; return the dialogue, or None at its end.
+        """Get the next prompts from the user; return the dialogue, or None once it is over.
 
         Raises:
             ProtocolViolation: the previous round has not been answered.
@@ -321,7 +321,7 @@ class Session:
         return self._kept.rows(self.dialogue)
 
     def _judging(self) -> AbstractContextManager[None]:
-        """Return a context that charges its time to the budget, if the budget includes scoring."""
+        """Return a context manager that charges the time of its block to the budget, if the budget includes scoring."""
         if self.rules.budget is None or not self.rules.budget.counts_judging:
             return nullcontext()
         return self._charging()

@@ -55,7 +55,7 @@ class SessionLike(Protocol):
         ...
 
     def next(self) -> Dialogue | None:
-        """Return the dialogue with the next prompts, or None at its end."""
+        """Return the dialogue with the next prompts, or None once it is over."""
         ...
 
     def submit(self, answer: Any, seconds: float | None = None) -> Mapping[str, float]:
@@ -101,7 +101,7 @@ class RemoteDataset(Protocol):
 
 
 def remote_evaluation() -> Any:
-    """Return the module that runs participation in challenges, with the functions `evaluate` and `sessions`.
+    """Return the module for runs in challenges, which has the functions `evaluate` and `sessions`.
 
     It is loaded through its entry point, because it is in a higher layer than the engine and
     imports it.

@@ -292,7 +292,7 @@ class RunFolder:
         self._pieces = Pieces(self.path, self.config.dataset.samples)
 
     def _check_more_users(self, change: RunChange, asked: RunConfiguration) -> None:
-        """Raise RunConflict if these users cannot be added to the run, or if rounds are added while users still are."""
+        """Raise RunConflict if these users cannot be added, or if rounds are requested while users are being added."""
         for user in asked.users:
             if user.written in change.more_users and is_person(find("user", user.name)):
                 raise RunConflict(
@@ -644,7 +644,7 @@ def _with_description(config: RunConfiguration, asked: RunConfiguration) -> RunC
 
 
 def files_of_rows(rows: Rows) -> dict[str, bytes]:
-    """Return the file of a sample, keyed by the table whose folder stores it."""
+    """Return the one file of a sample, keyed by the table in whose folder it is stored."""
     return {"records": pack_sample({table: getattr(rows, table) for table in TABLES})}
 
 

@@ -85,7 +85,7 @@ class TimeLimit:
         *,
         who: str = "",
     ) -> AbstractContextManager[None]:
-        """Return a context that raises `PredictTimeout` if its block takes longer than `times` limits.
+        """Return a context manager that raises `PredictTimeout` if its block exceeds `times` times the limit.
 
         Outside the main thread of a process, alarms are unavailable, and only the parent enforces
         the limit.
@@ -138,7 +138,7 @@ class TimeLimit:
         return around
 
     def _take_alarm(self) -> bool:
-        """Install the alarm if this thread may and has not done so; return whether it was installed."""
+        """Install the alarm if this thread may do so and has not yet; return whether it was installed."""
         if (
             self._thread
             # Python runs signal handlers only in the main thread.
@@ -182,9 +182,9 @@ class TimeLimit:
 
 
 class _WatchedCall:
-    """A call with a time limit, as a context.
+    """A call with a time limit, as a context manager.
 
-    A class, because a generator as a context takes several times as long, and a round has three of these calls.
+    A class, because a generator-based context manager is several times slower, and a round has three of these calls.
     """
 
     __slots__ = ("_around", "_is_taken", "_limit", "_seconds", "_what", "_who")

@@ -126,7 +126,7 @@ def _repeat(
     target: Target,
     seed: int,
 ) -> int:
-    """Return the repetition that a seed selects; a user chooses its simulated person by it."""
+    """Return the repetition that a seed selects; the repetition determines which person a user simulates."""
     repeats = user_capabilities(user).repeats
     if repeats is None:
         # Random generators accept no negative numbers, but `seed` may be one.

@@ -1,4 +1,4 @@
-"""Reader of TOML files that contain the tables of a paper as text tables with the figures as printed.
+"""Reader of TOML files with the tables of a paper: text tables that contain the figures as printed.
 
 Cells of a text table are separated by `|`. Headings with a slash are for figures: `DATASET/MEASURE`,
 `/MEASURE` if the row names the dataset, or `DATASET/MEASURE±OTHER` if a cell has two figures. Columns

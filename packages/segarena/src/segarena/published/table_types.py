@@ -152,7 +152,7 @@ class PublishedFigure:
     words: RowWords = field(default_factory=dict[str, str])
 
     def agrees(self, measured: float) -> bool:
-        """Return whether a value in the unit of the paper is within half a step of the printed one, ties included."""
+        """Return whether a value in the paper's unit rounds to the printed one, with ties accepted."""
         # Slightly more than half a step, because ties are not exact in binary.
         half_step = self.step / 2 * (1 + 1e-9)
         return abs(measured - self.value) <= half_step
@@ -282,5 +282,5 @@ class PublishedTable:
         return tuple(real)
 
     def rows_on(self, dataset: str) -> Sequence[TableRow]:
-        """Return the rows about a dataset."""
+        """Return the rows with figures for a dataset."""
         return [row for row in self.rows if row.dataset in ("", dataset)]

@@ -51,7 +51,7 @@ class HelpCommand(TyperCommand):
 
 
 def renamed_to(new_name: str) -> type[HelpCommand]:
-    """Return the class of a hidden command with an old name; the command prints its new name in the group."""
+    """Return the class of a hidden command under an old name, which prints the command's new name in the group."""
 
     class RenamedCommand(HelpCommand):
         """A command that prints its new name."""

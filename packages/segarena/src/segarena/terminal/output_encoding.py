@@ -131,7 +131,7 @@ def _replace_unencodable(error: UnicodeError) -> tuple[str, int]:
 
 
 def _readable(character: str, encoding: str) -> str:
-    """Return the nearest text that the encoding can represent; an escape if there is none."""
+    """Return the nearest text that the encoding can represent, or an escape sequence if there is none."""
     import unicodedata  # takes a megabyte of memory, which UTF-8 terminals do not need
 
     replacement = _REPLACEMENTS.get(character)

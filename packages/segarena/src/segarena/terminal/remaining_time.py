@@ -120,7 +120,7 @@ def _smoothed_s(
     shown_s: float,
     passed_s: float,
 ) -> float:
-    """Return an estimate that is close to the new one and does not jump from the shown one."""
+    """Return an estimate that is close to the new one but does not jump away from the one on display."""
     expected_s = max(shown_s - passed_s, 0.0)
     near_s = min(max(expected_s, estimate_s / _MAX_DISTANCE), estimate_s * _MAX_DISTANCE)
     blended_s = near_s + _BLEND * (estimate_s - near_s)

@@ -38,7 +38,7 @@ ShareOption = Annotated[
     bool,
     typer.Option(
         "--share",
-        help="Share the work with all processes on any host that run this command with the same --out.",
+        help="Share the work with all processes, on any host, that run this command with the same --out.",
         rich_help_panel=RARE,
     ),
 ]

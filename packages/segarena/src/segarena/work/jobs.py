@@ -48,7 +48,7 @@ class FactoryJob(Generic[Unit, Result]):
         self._built: Callable[[Unit], Result] | None = None
 
     def check(self, executor: Executor) -> None:
-        """Build now, to raise errors before any work begins; keep the result if this process needs it."""
+        """Build the function now, to raise errors before any work begins; keep it if this process needs it."""
         built = self._build()
         if executor.is_here:
             self._built = built
@@ -153,7 +153,7 @@ def with_unit(unit: Any, outcome: UnitResult[Any, Any] | UnitFailure[Any]) -> Ou
 
 
 def portable_error(error: BaseException) -> SegarenaError:
-    """Return a segarena error with the same message that can be pickled, whatever the original refers to."""
+    """Return a picklable segarena error with the same message, whatever objects the original error refers to."""
     try:
         text = str(error)
     except Exception:

@@ -224,7 +224,7 @@ def refuse_other_work(
     if existing != requested:
         where, has, wants = first_difference("", existing, requested)
         raise RunConflict(
-            f"{path} contains work with {where} = {has}, this one has {wants}; "
+            f"{path} contains work with {where} = {has}, but the requested work has {wants}; "
             "choose another --out, or repeat the options of that work"
         )
 
@@ -290,7 +290,7 @@ def _parse(path: Path, data: bytes) -> LedgerContents:
         head = json.loads(lines[0])
         if head["ledger"] != LEDGER_FORMAT:
             raise StoreError(
-                f"{path}: written by a later version of segarena (format {head['ledger']}); update it"
+                f"{path}: written by a later version of segarena (format {head['ledger']}); update segarena"
             )
         # Parse thousands of lines at a time: one by one takes twice as long, and all at once slows
         # down the garbage collector.

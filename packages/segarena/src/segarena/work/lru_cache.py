@@ -11,7 +11,7 @@ Value = TypeVar("Value")
 
 
 class LruCache(Generic[Key, Value]):
-    """Cache of the most recently used values. It has no lock, so threads that share it need their own.
+    """Cache of the most recently used values. It has no lock, so threads that share a cache need one of their own.
 
     Args:
         max_entries: maximum number of entries; None for no limit.

@@ -138,7 +138,9 @@ def test_while_others_share_it_nobody_has_it_alone(path):
         with pytest.raises(RunConflict, match="in use by another process"):
             Ledger(path, WORK)
         ledger.join(UNITS, 1)
-        with pytest.raises(RunConflict, match="contains work with seed = 0, this one has 1"):
+        with pytest.raises(
+            RunConflict, match="contains work with seed = 0, but the requested work has 1"
+        ):
             work(path, identity={"seed": 1})
         with pytest.raises(
             RunConflict, match=r"for 40 units \(\w+\), but this command works on 1 units"
@@ -149,7 +151,9 @@ def test_while_others_share_it_nobody_has_it_alone(path):
 
 def test_other_work_is_refused_and_leaves_no_claims(path):
     work(path)
-    with pytest.raises(RunConflict, match="contains work with seed = 0, this one has 1"):
+    with pytest.raises(
+        RunConflict, match="contains work with seed = 0, but the requested work has 1"
+    ):
         work(path, identity={"seed": 1})
     assert [file.name for file in path.parent.iterdir()] == ["done.jsonl"]
 

@@ -64,7 +64,7 @@ def content_root(folder: Path) -> Path:
 
 
 def files_in(root: Path) -> list[str]:
-    """Return the names of all files below a folder, without those that desktop systems add."""
+    """Return the names of all files below a folder, except those that desktop systems add."""
     names: list[str] = []
     for path in root.rglob("*"):
         name = path.relative_to(root)

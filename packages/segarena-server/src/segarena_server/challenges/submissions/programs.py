@@ -41,7 +41,7 @@ def prepare_program(
     most_bytes: int,
     most_files: int,
 ) -> Path:
-    """Prepare a program, with the helper module that all workers need; return the folder in which to start it.
+    """Unpack a program and add the helper module that all workers need; return the folder in which to start it.
 
     Args:
         sent: a Python file, or a zip with `worker.py` at its top or in its only folder.

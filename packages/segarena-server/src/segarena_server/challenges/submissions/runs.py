@@ -177,7 +177,7 @@ class _RecordedDialogue:
         self._limit = limit
 
     def replay(self) -> list[str]:
-        """Replay the dialogue, and return its first difference as a line, or [] if it has none.
+        """Replay the dialogue; return the first difference from the folder as a list of one line, or [] for none.
 
         Rounds after a difference are not comparable.
         """

@@ -147,7 +147,7 @@ class SubmissionCache:
         self._last: UnpackedSubmission | None = None
 
     def unpacked(self, content: SubmissionContent) -> UnpackedSubmission:
-        """Return an unpacked submission; remove the previous one unless it is the same."""
+        """Return a submission, unpacked; remove the cached one first if it is another submission."""
         if self._last is None or self._last.content != content:
             self.clear()
             self._last = UnpackedSubmission(content)

@@ -71,7 +71,7 @@ class EndRun(JobKind):
     name = END_RUN
 
     def is_due(self) -> ColumnElement[bool]:
-        """Wait until all earlier turns are evaluated."""
+        """Return the condition that all turns of the run are evaluated."""
         unevaluated = select(Turn.run_id).where(Turn.state.in_(("waiting", "leased")))
         return Job.about.not_in(unevaluated)
 
@@ -150,7 +150,7 @@ class RemoveName(JobKind):
     name = REMOVE_NAME
 
     def is_due(self) -> ColumnElement[bool]:
-        """Wait for running tasks that write the folder with the old name."""
+        """Return the condition that no task is about to write the folder with the old name."""
         other = aliased(Job)
         ending = select(other.about).where(
             other.kind == END_RUN,

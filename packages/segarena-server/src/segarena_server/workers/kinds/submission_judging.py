@@ -241,7 +241,7 @@ def _turn_row(
     turn: LocalTurn,
     now: float,
 ) -> TurnRow:
-    """Return the database row of a turn inside the worker process."""
+    """Return the database row of a turn that took place in the worker process."""
     charged, result = turn
     return TurnRow(
         run_id=sample.run_id,

@@ -1,4 +1,4 @@
-"""Connection to a Ray cluster: an existing one, or one on this machine that ends with the work."""
+"""Connection to a Ray cluster: an existing one, or one that runs on this machine only during the work."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\4" + bytes(5)
 
 @contextmanager
 def connect_ray(address: str, workers: int) -> Generator[Any]:
-    """Return the connected module `ray` for the duration of the block; keep an existing connection of the program.
+    """Yield the connected module `ray`; disconnect after the block, unless the program was connected before.
 
     Args:
         address: address of the cluster, "host:port" or "auto"; "" starts one on this machine,
@@ -80,9 +80,7 @@ def check_address(address: str) -> None:
     """
     host, _, port = address.rpartition(":")
     if address != THIS_NODE and not (host and port.isdecimal() and "/" not in address):
-        raise InvalidInput(
-            f"address of a cluster: expected host:port or {THIS_NODE}, got {address!r}"
-        )
+        raise InvalidInput(f"cluster address: expected host:port or {THIS_NODE}, got {address!r}")
 
 
 def _cluster_of_this_machine(workers: int) -> dict[str, Any]:

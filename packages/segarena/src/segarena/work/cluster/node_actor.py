@@ -78,7 +78,7 @@ class NodeActor:
         return self.go_on()
 
     def go_on(self) -> bytes:
-        """Continue with the unit that took long; return the same values as `do`."""
+        """Wait longer for a unit that is still running; return the same values as `do`."""
         from segarena.errors import SegarenaError
         from segarena.work.worker_process import WorkerExit
 

@@ -1,4 +1,4 @@
-"""One process's interface to shared work: it claims units and reads the claims of the others.
+"""One process's interface to shared work, to claim units and to read the claims of other processes.
 
     claims/
       4be1a2f09c3d5e67.sharer   a process that shares the work (`segarena.work.sharing.presence`)
@@ -45,7 +45,7 @@ OnWait = Callable[[str], None]
 
 
 class Claims:
-    """Claims of this process; a context in which the process shares the work.
+    """Claims of this process; a context manager during whose block the process shares the work.
 
     Args:
         folder: folder of the claims; created if it does not exist.
@@ -158,7 +158,7 @@ class Claims:
         count: int,
         pending: Callable[[], Iterable[int]],
     ) -> None:
-        """Join the work of other processes, or begin it; only while this process has locked the shared folder.
+        """Join the work of other processes, or begin it; only allowed while this process has locked the shared folder.
 
         Args:
             of: description of the units.
@@ -199,7 +199,7 @@ class Claims:
 
     @property
     def is_over(self) -> bool:
-        """Whether the work is finished as a whole, as `end` publishes after the last unit."""
+        """Whether all work is finished, which a process publishes with `end` after the last unit."""
         return self._log.read().is_over
 
     def end(self) -> None:
@@ -259,7 +259,7 @@ class Claims:
 
     @property
     def count_done(self) -> int:
-        """Number of units finished by all processes."""
+        """Total number of finished units over all processes."""
         return self._shares.count_done + len(self._finished)
 
     @property
@@ -269,7 +269,7 @@ class Claims:
 
     @property
     def failed(self) -> dict[int, tuple[str, str]]:
-        """(error class, message) of failed units of all processes."""
+        """(error class, message) of each failed unit, whichever process ran it."""
         return {**self._shares.failed, **self._failed}
 
     def are_done(self, first: int, stop: int) -> bool:
@@ -357,7 +357,7 @@ class Claims:
         return ClaimEntry(who=self._me, ends=(token,), done=done)
 
     def _leave(self) -> None:
-        """Publish finished units and release the others; errors are ignored, because leaving releases units as well."""
+        """Publish finished units and release the rest; ignore errors, because others notice the absence anyway."""
         with suppress(SegarenaError):
             self._append(partial(self._with_finished, leaves=True))
 

@@ -77,7 +77,7 @@ class Sharer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Presence:
-    """Presence of this process in a shared folder; a context in which it sends heartbeats.
+    """Presence of this process in a shared folder; a context manager that sends heartbeats during its block.
 
     Args:
         folder: folder of the files; created if it does not exist.

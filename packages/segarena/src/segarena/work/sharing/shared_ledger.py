@@ -31,7 +31,7 @@ def open_ledger(
     *,
     share: bool = False,
 ) -> Ledger | SharedLedger:
-    """Return a ledger for this process alone, or its part of a shared one; use it as a context.
+    """Return a ledger for this process alone, or its part of a shared one, as a context manager.
 
     Raises:
         InvalidInput: a ledger without a file cannot be shared.
@@ -58,7 +58,7 @@ def claims_beside(path: Path) -> Path:
 
 
 class SharedLedger:
-    """This process's part of a shared ledger; a context in which the process shares the work.
+    """This process's part of a shared ledger; a context manager during whose block the process shares the work.
 
     Args:
         claims: the folder of claims and parts.
@@ -125,7 +125,7 @@ class SharedLedger:
 
     @property
     def count_done(self) -> int:
-        """Number of units finished by all processes."""
+        """Total number of finished units over all processes."""
         return self._claims.count_done
 
     @property
@@ -135,7 +135,7 @@ class SharedLedger:
 
     @property
     def failures(self) -> dict[str, SegarenaError]:
-        """Errors of failed units of all processes, by name."""
+        """Errors of the failed units of all processes, by unit name."""
         failures: dict[str, SegarenaError] = {}
         for index, (kind, message) in sorted(self._claims.failed.items()):
             failures[self._names[index]] = _error(kind, message)
@@ -210,7 +210,7 @@ def _merge_parts(
     claims: Path,
     indices: Mapping[str, int] = {},
 ) -> None:
-    """Add the units of the parts to the ledger, in the order of the units if it is known, else by name."""
+    """Add the units of the parts to the ledger, in their original order if it is known, otherwise by name."""
     done: dict[str, Any] = {}
     for part in _parts(claims):
         done.update(part)

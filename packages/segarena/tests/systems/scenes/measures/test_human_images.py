@@ -95,7 +95,8 @@ def test_work_goes_on_where_it_stopped_also_that_of_an_earlier_version(tmp_path)
         assert asked == [2, 3]
         assert found == {str(k): {"twice": 2 * k} for k in range(4)}
     with pytest.raises(
-        RunConflict, match=r"contains work with rule = 1, this one has 2; choose another --out"
+        RunConflict,
+        match=r"contains work with rule = 1, but the requested work has 2; choose another --out",
     ):
         measure_images(items, double, {"rule": 2}, tmp_path)
 

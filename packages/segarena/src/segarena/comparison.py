@@ -261,7 +261,7 @@ class Comparison(Memory):
         return pixel_depths(self.error(is_missing=is_missing))
 
     def thin_depths(self, *, is_missing: bool) -> PixelDepths | None:
-        """Return `depths` for images with thin errors, where it is fast; None otherwise."""
+        """Return `depths` of an image whose errors are thin, which is fast; None for all other samples."""
         if self.prediction.ndim != 2:
             return None
         # Compute both kinds at once: a user compares their depths, and one joint search takes less

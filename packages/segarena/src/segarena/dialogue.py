@@ -44,7 +44,7 @@ Spread: TypeAlias = Literal["stay", "interpolate", "propagate", "extrude"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lift:
-    """How to extend prompts in a few slices to other slices; implemented by wrappers of image segmenters.
+    """Rules for extending prompts in a few slices to other slices; wrappers of image segmenters apply them.
 
     The effort of a user counts the prompts that the user gave, not the slices to which they are
     extended.
@@ -193,4 +193,4 @@ def _values_of(mask: Any) -> str:
         if len(values) <= _MAX_NAMED:
             listed = ", ".join(map(str, values.tolist()))
             return f"{mask.dtype} with the values {listed}; threshold it first"
-    return f"other {mask.dtype} values; threshold it first"
+    return f"{mask.dtype} values other than 0 and 1; threshold it first"

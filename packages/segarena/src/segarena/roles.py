@@ -41,7 +41,7 @@ class Segmenter(Protocol):
     """
 
     def encode(self, sample: Sample) -> Any:
-        """Compute what does not depend on prompts, and return it as any object."""
+        """Compute everything that does not depend on prompts; return it as an object of any type."""
         ...
 
     def predict(self, encoded: Any, dialogues: Sequence[Dialogue]) -> Sequence[Prediction | Any]:
@@ -185,7 +185,7 @@ class Dataset(Protocol):
         ...
 
     def check(self) -> Sequence[Finding]:
-        """Check every file; report files, anomalies, and exactly what is missing."""
+        """Check every file; report counts, anomalies, and exactly which files are missing or unusable."""
         ...
 
 

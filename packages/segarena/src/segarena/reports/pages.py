@@ -123,7 +123,7 @@ class Page:
 
     @property
     def sample_word(self) -> str:
-        """Word for a sample, the unit that the bootstrap resamples and whose sign the sign-flip test flips."""
+        """Word for a sample, the unit of the bootstrap and of the sign-flip test."""
         return sample_word(self.runs[0])
 
     @cached_property
@@ -178,7 +178,7 @@ class Page:
 
     @classmethod
     def user_words(cls, user: UserRecord) -> str:
-        """Return a description of a user's prompts in words, shown beside its name; by default ""."""
+        """Describe a user's prompts in words, to show beside the name of the user; by default ""."""
         del user
         return ""
 
@@ -236,7 +236,7 @@ class Page:
 
 
 def users_in_words(config: RunConfiguration) -> dict[str, str]:
-    """Return the benchmark page's descriptions of the prompts of a run's users, by user name."""
+    """Describe the prompts of a run's users in words, by user name, as the page of the benchmark does."""
     import_entry_points(PAGES_ENTRY_POINTS)
     return _words_by_name(_pages.get(config.benchmark.name, Page), config.users)
 

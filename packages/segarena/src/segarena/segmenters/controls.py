@@ -246,7 +246,7 @@ class TargetBox:
         """
         if not sample.targets:
             raise SegmenterError(
-                f"target-box: expected targets to predict the boxes of, got none in sample {sample.id}"
+                f"target-box: expected a sample with targets, got none in sample {sample.id}"
             )
         return Truth(sample)
 

@@ -256,7 +256,7 @@ def sample_page(
     before: str = "",
     after: str = "",
 ) -> BoardPage:
-    """Build the page of a sample: its pictures, and each run's value for each of its targets.
+    """Build the page of a sample: the pictures and, for each of its targets, the value of every run.
 
     Args:
         board: the board.

@@ -82,7 +82,7 @@ def find_missing(failed: str, config: WorkerConfig) -> MissingModules:
 
 
 def is_python(program: str) -> bool:
-    """Return whether the name of a program is that of a Python interpreter, and not of docker or the like."""
+    """Return whether a program is a Python interpreter, judging by its name."""
     return re.fullmatch(r"python[\d.]*", Path(program).name) is not None
 
 

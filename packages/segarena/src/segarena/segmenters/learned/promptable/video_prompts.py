@@ -193,7 +193,8 @@ def _check(prompt: Prompt, shape: Shape) -> None:
         )
     if check_in_video(prompt, shape) == BACKGROUND and prompt.kind in ("box", "mask"):
         raise SegmenterError(
-            f"{prompt.kind}: the background is marked by clicks and scribbles; got object_id 0"
+            f"{prompt.kind}: expected an object_id of at least 1, got 0; "
+            "the background is marked by clicks and scribbles"
         )
 
 

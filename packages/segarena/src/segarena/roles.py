@@ -96,7 +96,7 @@ class Turn:
 
     @property
     def round(self) -> int:
-        """Index of the round that the next prompts start, from 1."""
+        """Number of the round that the next prompts begin, counted from 1."""
         return len(self.dialogue.rounds) + 1
 
     @property
@@ -145,7 +145,7 @@ class Metric(Protocol):
     columns: tuple[str, ...]
 
     def __call__(self, comparison: Comparison) -> float | Mapping[str, float]:
-        """Return the value, or one value per column; NaN if undefined (document when)."""
+        """Return the value, or one value per column; NaN if undefined (the docstring should say when)."""
         ...
 
 

@@ -95,7 +95,7 @@ class Annotations:
 
 
 class AnnotatedImages(ListedDataset[ImageSample]):
-    """Images with objects that files of an annotation tool list.
+    """Images whose objects are listed in files of an annotation tool.
 
     Args:
         path: the folder of images and annotations.

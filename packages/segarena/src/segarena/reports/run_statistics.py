@@ -139,7 +139,7 @@ def _compute_values(
 
 @dataclass(frozen=True, slots=True)
 class _DialogueTargets:
-    """The targets of some dialogues.
+    """The distinct targets of some dialogues, and the target of each dialogue.
 
     Attributes:
         keys: the distinct targets, in order of first appearance.

@@ -125,7 +125,7 @@ class Stream:
         """Wait until data can be written."""
 
     def before_arrays(self, announced: Sequence[tuple[str, tuple[int, ...], str | None]]) -> None:
-        """Receive dtype, shape and file of each array before any allocation; subclasses add checks here."""
+        """Do nothing; subclasses check dtype, shape and file of the arrays here, before any allocation."""
 
     def send(self, header: Mapping[str, Any], arrays: Sequence[Any] = ()) -> None:
         """Write one frame."""

@@ -281,7 +281,7 @@ def _boxed(target: Target, *, has_frames: bool) -> Mask | Labels:
 
 @segmenter("copy-support-mask")
 class CopySupportMask(Nothing):
-    """A control that copies the support's mask, to measure the score of position and size alone.
+    """A control that copies the support's mask, to measure the score that position and size alone achieve.
 
     The masks are stretched to the image, and a pixel is predicted if at least half of the supports'
     masks cover it on average. Images are ignored.

@@ -165,7 +165,7 @@ def _padded_range(curves: Sequence[MeanCurve]) -> tuple[float, float]:
 
 
 class _Result(NamedTuple):
-    """Mean of an entry, and the time when it finished in seconds since 1970."""
+    """Mean of an entry, and its finishing time in seconds since 1970."""
 
     entry: int
     time_s: float

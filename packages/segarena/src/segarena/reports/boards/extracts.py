@@ -74,7 +74,7 @@ class TargetColumns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extract:
-    """The data of one run that a board needs.
+    """The part of a run's data that a board needs.
 
     Attributes:
         format: version of this format.

@@ -232,7 +232,7 @@ def _page_ranking(
     choice: Choice,
     runs: Sequence[str],
 ) -> Sheet:
-    """Return the ranking with the columns of the page; participants are in the notes."""
+    """Return the ranking with the columns of the page; participants are in the notes below the names of runs."""
     sheet = board_ranking_sheet(board, key, choice, runs)
     columns = list(sheet.keys)
     columns.remove("participant")

@@ -144,7 +144,7 @@ export class Picture {
   paint() {
     this.frame = 0;
     // In a hidden part of the page the picture has no size, and a canvas without pixels cannot be
-    // drawn onto another one, so paint only after the picture has got a size.
+    // drawn onto another one, so wait until the picture has a size.
     if (!this.overlay.width || !this.overlay.height) return;
     if (this.isImageStale) this.paintImage();
     const context = contextOf(this.overlay);

@@ -18,7 +18,7 @@ def find_prototypes(
     weights: Tensor,
     count: int,
 ) -> Tensor:
-    """Return at most `count` prototypes of the features, (m, c), of unit length.
+    """Return at most `count` prototypes of the features: unit vectors, (m, c).
 
     A single prototype is the weighted mean (masked average pooling). Several prototypes are the
     centres of weighted spherical k-means, which starts deterministically from the feature nearest

@@ -74,7 +74,7 @@ def test_several_objects_are_answered_with_labels():
         (
             np.full((2, 2), 0.5),
             1,
-            "expected a bool mask, got float64 values other than 0 and 1; threshold it first",
+            "expected a bool mask, got other float64 values; threshold it first",
         ),
         (
             np.full((2, 2), 2, dtype=np.uint8),

@@ -193,4 +193,4 @@ def _values_of(mask: Any) -> str:
         if len(values) <= _MAX_NAMED:
             listed = ", ".join(map(str, values.tolist()))
             return f"{mask.dtype} with the values {listed}; threshold it first"
-    return f"{mask.dtype} values other than 0 and 1; threshold it first"
+    return f"other {mask.dtype} values; threshold it first"

@@ -259,7 +259,7 @@ def read_stored_size(
 
 
 def read_orientation(path: Path, *, data: bytes | None = None) -> int | None:
-    """Return the EXIF orientation of an image file, 1 to 8, from its header alone.
+    """Return the EXIF orientation of an image file, 1 to 8, from its header alone; None if unknown.
 
     None: the file has no such tag, another value, or cannot be opened. `data` is the content, as in `read_image`.
     """

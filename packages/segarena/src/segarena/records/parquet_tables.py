@@ -223,7 +223,7 @@ def seal_parquet(parquet: bytes) -> bytes:
 
 
 def verify_seal(parquet: bytes) -> bool:
-    """Verify the checksum of a file; return False if it has none, like files of earlier versions.
+    """Verify the checksum of a file; return whether it has one, which files of earlier versions lack.
 
     Raises:
         ValueError: the checksum does not match.

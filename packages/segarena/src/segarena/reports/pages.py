@@ -128,7 +128,7 @@ class Page:
 
     @cached_property
     def decides(self) -> Statistic | None:
-        """Statistic of the verdict: by default the last NoC of the summary, else its first statistic."""
+        """Statistic of the verdict: by default the last NoC of the summary, else its first statistic, if it has any."""
         summary = self.usual_runs[0].summary
         if not summary:
             return None
@@ -145,7 +145,7 @@ class Page:
 
     @cached_property
     def pictures(self) -> DialoguePictures | None:
-        """Object that draws dialogues in the gallery; by default the one for the benchmark's kind of samples."""
+        """Object that draws dialogues in the gallery; by default the one for the benchmark's samples, if any."""
         return find_pictures(self.runs[0].config.benchmark.sample_kind, self.word)
 
     @cached_property

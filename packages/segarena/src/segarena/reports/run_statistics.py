@@ -333,7 +333,7 @@ def noc_counts(
     user: str,
     statistic: Statistic,
 ) -> tuple[NDArray[np.int64], int]:
-    """Return the distribution of the number of clicks (NoC).
+    """Count the dialogues by their number of clicks (NoC), and those that never reach the threshold.
 
     Returns:
         The number of dialogues that reached the threshold after 1, 2, ... rounds, shape (rounds,),

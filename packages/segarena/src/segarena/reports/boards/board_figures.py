@@ -70,7 +70,7 @@ def best_floor(board: Board, key: PanelKey) -> int | None:
 
 
 def curves_figure(board: Board, choice: Choice) -> Figure | None:
-    """Draw the curves of the best runs and of the best control that ignores the image."""
+    """Draw the curves of the best runs and of the best control that ignores the image; None without curves."""
     curves = curves_by_key(board)
     word = board.entries[0].extract.words[0]
     charts: list[tuple[str, str]] = []

@@ -34,7 +34,7 @@ class Seeds:
         self.marks = np.full(blocks.shape, UNKNOWN, np.int8)
 
     def draw_faces(self) -> None:
-        """Mark the window's faces that lie inside the scan as OUTSIDE; if no block is OUTSIDE then, mark all faces."""
+        """Mark the window's faces inside the scan as OUTSIDE; if that leaves no block OUTSIDE, mark all faces."""
         for anywhere in (False, True):
             for axis, (s, n) in enumerate(
                 zip(self.blocks.window, self.blocks.sample.shape, strict=True)

@@ -178,7 +178,7 @@ class _TaskReader:
 
 
 def _results_of_minimal(task: Record) -> list[Record]:
-    """Return the regions of a task of JSON-MIN, whose values are lists of regions."""
+    """Return the regions of a JSON-MIN task, whose values are lists of regions."""
     results: list[Record] = []
     for regions in task.values():
         results.extend(parse_records(regions))

@@ -37,7 +37,7 @@ class FrameMarks:
             is none.
         drawn: bool (H, W), drawings that are only a hint: a mask with later points, or scribbles
             that are not converted to points; None if there are none.
-        drawn_in: round of the newest drawing.
+        drawn_in: round of the newest drawing; -1 if there is none.
         since: first round with a positive prompt; None if there is none.
     """
 

@@ -77,7 +77,7 @@ CAPABILITIES = (
     Capability(
         "segmenter",
         "image_batch",
-        "the number of samples that `encode_batch` should receive at once; 1 (the default) never calls it",
+        "the number of samples that `encode_batch` should receive at once; with 1 (the default), it is never called",
     ),
     Capability(
         "segmenter",
@@ -149,7 +149,7 @@ CAPABILITIES = (
     Capability(
         "metric",
         "parts(comparison)",
-        "values of each object and frame: an array (objects, frames) for each column of the table of parts",
+        "metric values of each object in each frame: an array (objects, frames) for each column of the table of parts",
     ),
     Capability(
         "metric",

@@ -132,7 +132,7 @@ class Comparison(Memory):
         *,
         spacing_mm: tuple[float, ...] | None = None,
     ) -> Comparison:
-        """Return the comparison of bare masks.
+        """Compare two masks that are given as arrays.
 
         Raises:
             InvalidMask: the shapes differ, or values are not 0 and 1.
@@ -141,7 +141,7 @@ class Comparison(Memory):
 
     @classmethod
     def empty(cls, reference: Reference) -> Comparison:
-        """Return the comparison with an empty prediction."""
+        """Compare an empty prediction with `reference`."""
         return cls(np.zeros(reference.shape, dtype=np.bool_), reference)
 
     @cached_property
@@ -254,14 +254,14 @@ class Comparison(Memory):
         return self.missing if is_missing else self.surplus
 
     def depths(self, *, is_missing: bool) -> PixelDepths:
-        """Return the distance of each error pixel of one kind from the border of the error, on `window`."""
+        """Return the depths of all missing, or of all surplus, pixels on `window`; see `PixelDepths`."""
         thin = self.thin_depths(is_missing=is_missing)
         if thin:
             return thin
         return pixel_depths(self.error(is_missing=is_missing))
 
     def thin_depths(self, *, is_missing: bool) -> PixelDepths | None:
-        """Return `depths` for images with thin errors, where it is fast; None otherwise."""
+        """Return `depths` of an image whose errors are thin, which is fast; None for all other samples."""
         if self.prediction.ndim != 2:
             return None
         # Compute both kinds at once: a user compares their depths, and one joint search takes less

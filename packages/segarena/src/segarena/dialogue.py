@@ -44,7 +44,7 @@ Spread: TypeAlias = Literal["stay", "interpolate", "propagate", "extrude"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lift:
-    """How to extend prompts in a few slices to other slices; implemented by wrappers of image segmenters.
+    """Rules for extending prompts in a few slices to other slices; wrappers of image segmenters apply them.
 
     The effort of a user counts the prompts that the user gave, not the slices to which they are
     extended.

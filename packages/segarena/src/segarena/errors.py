@@ -184,7 +184,7 @@ class EarlierStateMissing(WorkError):
 
 
 class WorkStopped(WorkError):
-    """The whole job cannot continue, whichever unit detected it; finished units are kept."""
+    """The whole job cannot continue, no matter which unit found the cause; finished units are kept."""
 
 
 class RemoteError(WorkStopped):

@@ -45,14 +45,14 @@ class PluginSpec:
 
     @classmethod
     def of(cls, plugin: PluginSpec | str) -> PluginSpec:
-        """Return a specification, parsed if it is text."""
+        """Return `plugin` as a specification; parse it if it is text."""
         if isinstance(plugin, str):
             return cls.parse(plugin)
         return plugin
 
     @classmethod
     def named(cls, plugin: PluginSpec | str) -> PluginSpec:
-        """Return a specification, parsed with an optional `NAME=` prefix if it is text."""
+        """Return `plugin` as a specification; parse it if it is text, which may start with `NAME=`."""
         if isinstance(plugin, str):
             return cls.parse_named(plugin)
         return plugin

@@ -30,7 +30,7 @@ def read_only(array: NDArray[DType]) -> NDArray[DType]:
 
 
 def accept_read_only() -> None:
-    """Suppress PyTorch's warning about read-only arrays, which the segmenter cannot avoid."""
+    """Suppress PyTorch's warning about read-only arrays, because segmenters receive only such arrays."""
     warnings.filterwarnings(
         "ignore", message="The given NumPy array is not writable", category=UserWarning
     )

@@ -118,7 +118,7 @@ benchmark = partial(register, "benchmark")
 
 
 def plugin_kinds() -> tuple[str, ...]:
-    """Return all kinds of plug-ins: the five roles, then those of packages, sorted."""
+    """Return all kinds of plug-ins: the five roles, then the kinds that packages add, sorted."""
     _import_plugins()
     return (
         *KINDS,
@@ -146,7 +146,7 @@ def plugins_by_name(kind: str) -> Plugins:
 
 
 def indexed_plugins(kind: str) -> Plugins:
-    """Return the plug-ins of `kind` like `plugins_by_name`, importing only their own modules if an index lists them."""
+    """Return `plugins_by_name(kind)`; if there is an index, import only the modules that it lists for this kind."""
     index = _index()
     if not index:
         return plugins_by_name(kind)
@@ -171,7 +171,7 @@ def current_name(kind: str, name: str) -> str:
 
 
 def find(kind: str, reference: str) -> Callable[..., Any]:
-    """Return the factory of a name or a `file.py:Name` path.
+    """Return the factory that a name or a `file.py:Name` path denotes.
 
     Raises:
         UnknownPlugin: no plug-in has that name; the message lists similar names.
@@ -189,7 +189,7 @@ def find(kind: str, reference: str) -> Callable[..., Any]:
 
 
 def find_registered(kind: str, name: str) -> Callable[..., Any]:
-    """Return the registered factory of a name, never one from a file.
+    """Return the factory that is registered under a name; never load one from a file.
 
     Raises:
         UnknownPlugin: no plug-in has that name; the message lists similar names.
@@ -324,7 +324,7 @@ def _is_registered(kind: str, name: str) -> bool:
 
 @cache
 def _index() -> dict[str, dict[str, str]]:
-    """Return the modules of all plug-ins by kind and name, as stored by an earlier process; {} if none did."""
+    """Return the modules of all plug-ins by kind and name, as an earlier process stored them; {} if none are stored."""
     try:
         return msgspec.convert(read_declarations(_INDEX), dict[str, dict[str, str]])
     except msgspec.ValidationError:
@@ -333,7 +333,7 @@ def _index() -> dict[str, dict[str, str]]:
 
 @cache
 def _import_plugins() -> tuple[str, ...]:
-    """Import all modules with plug-ins, and store their index; return one line for each that fails."""
+    """Import all modules with plug-ins, and store their index; return one line for each module that fails."""
     indexed = _index()
     rooms = map(importlib.import_module, BUILT_IN_PACKAGES)
     failed = (
@@ -368,7 +368,7 @@ def _modules_of_plugins() -> dict[str, dict[str, str]]:
 
 
 def _installed_packages() -> set[str]:
-    """Return the packages that define plug-ins; files and scripts of a user do not belong to any."""
+    """Return the installed packages that define plug-ins, which excludes a user's own files and scripts."""
     packages = {"segarena"}
     for entry in entry_points(group=_PLUGINS_GROUP):
         packages.add(entry.value.partition(".")[0])
@@ -398,7 +398,7 @@ def import_entry_points(group: str) -> tuple[str, ...]:
 
 
 def _import_room(package: Any) -> Iterator[str]:
-    """Import the modules that are directly in a package; yield one line for each that fails.
+    """Import the modules that are directly in a package; yield one line for each module that fails.
 
     Modules of its subpackages are not imported here.
     """

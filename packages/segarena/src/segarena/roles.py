@@ -41,7 +41,7 @@ class Segmenter(Protocol):
     """
 
     def encode(self, sample: Sample) -> Any:
-        """Compute what does not depend on prompts, and return it as any object."""
+        """Compute everything that does not depend on prompts; return it as an object of any type."""
         ...
 
     def predict(self, encoded: Any, dialogues: Sequence[Dialogue]) -> Sequence[Prediction | Any]:
@@ -96,7 +96,7 @@ class Turn:
 
     @property
     def round(self) -> int:
-        """Index of the round that the next prompts start, from 1."""
+        """Number of the round that the next prompts begin, counted from 1."""
         return len(self.dialogue.rounds) + 1
 
     @property
@@ -145,7 +145,7 @@ class Metric(Protocol):
     columns: tuple[str, ...]
 
     def __call__(self, comparison: Comparison) -> float | Mapping[str, float]:
-        """Return the value, or one value per column; NaN if undefined (document when)."""
+        """Return the value, or one value per column; NaN if undefined (the docstring should say when)."""
         ...
 
 
@@ -185,7 +185,7 @@ class Dataset(Protocol):
         ...
 
     def check(self) -> Sequence[Finding]:
-        """Check every file; report files, anomalies, and exactly what is missing."""
+        """Check every file; report counts, anomalies, and exactly which files are missing or unusable."""
         ...
 
 

@@ -262,7 +262,7 @@ def without_void(labels: Labels, ignore: Any = None) -> tuple[Labels, Mask | Non
 
 
 def word_of_kind(sample_kind: str) -> str:
-    """Return the word for a sample of a kind on pages and terminals: "photograph" for images, else the kind."""
+    """Return the word that pages and terminals use for a sample: "photograph" for an image, else its kind."""
     return "photograph" if sample_kind == "image" else sample_kind
 
 

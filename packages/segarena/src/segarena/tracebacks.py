@@ -43,7 +43,7 @@ def own_frames(error: BaseException) -> list[traceback.FrameSummary]:
 
 
 def error_location(error: BaseException) -> str:
-    """Return where the plug-in's code raised an exception: "model.py, line 12, in predict"; "" if outside of it."""
+    """Return where the plug-in's code raised an exception: "model.py, line 12, in predict"; "" if other code did."""
     frames = own_frames(error)
     if not frames:
         return ""
@@ -52,7 +52,7 @@ def error_location(error: BaseException) -> str:
 
 
 def own_traceback(error: BaseException) -> str:
-    """Format the last frames of the plug-in's code like Python, with the error; "" without such frames."""
+    """Format the error and the last frames of the plug-in's code like Python; "" if there are no such frames."""
     frames = own_frames(error)
     if not frames:
         return ""
@@ -62,7 +62,7 @@ def own_traceback(error: BaseException) -> str:
 
 
 def with_location(message: str, error: BaseException) -> str:
-    """Return a message followed by the line of the plug-in's code that raised the error, in brackets."""
+    """Append to a message, in brackets, the line of the plug-in's code that raised the error."""
     location = error_location(error)
     if not location:
         return message

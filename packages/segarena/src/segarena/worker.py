@@ -125,7 +125,7 @@ class Stream:
         """Wait until data can be written."""
 
     def before_arrays(self, announced: Sequence[tuple[str, tuple[int, ...], str | None]]) -> None:
-        """Check dtype, shape and file of arrays before any allocation; subclasses add checks here."""
+        """Do nothing; subclasses check dtype, shape and file of the arrays here, before any allocation."""
 
     def send(self, header: Mapping[str, Any], arrays: Sequence[Any] = ()) -> None:
         """Write one frame."""
@@ -198,7 +198,7 @@ class Stream:
             view = view[count:]
 
     def write(self, data: Any) -> None:
-        """Write all of some bytes."""
+        """Write all bytes of `data`."""
         view = memoryview(data)
         while len(view):
             self.before_write()
@@ -775,7 +775,7 @@ def _sha256(path: str) -> str:
 
 
 class Conversation:
-    """The requests of one host: its handles, and the response to each verb.
+    """Answers the requests of one host, and keeps the encodings to which the host has handles.
 
     Args:
         stream: connection to the host.

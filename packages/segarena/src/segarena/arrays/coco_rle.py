@@ -29,7 +29,7 @@ _ZERO = 48  # the character "0"
 
 @dataclass(frozen=True, slots=True)
 class Rle:
-    """Compressed COCO string `counts` of a mask of `shape` (H, W); `decode` validates the string."""
+    """A mask of `shape` (H, W) as the compressed COCO string `counts`, which `decode` validates."""
 
     shape: tuple[int, int]
     counts: str
@@ -107,7 +107,7 @@ class Rle:
         return self._decoded(self.lengths)
 
     def decode_columns(self) -> tuple[int, Mask]:
-        """Return the index of the first non-empty column, and the columns from it to the last one, bool (H, n).
+        """Return the index of the first non-empty column, and the columns up to the last non-empty one, bool (H, n).
 
         Raises:
             InvalidMask: as `lengths`.

@@ -68,7 +68,7 @@ class PackedContour:
 
 
 class ContourOverlap(NamedTuple):
-    """Pixels in both masks (`area`), and pixels of each contour that lie near the other one."""
+    """Number of pixels in both masks (`area`), and of pixels of each contour that lie near the other contour."""
 
     area: int
     first: int

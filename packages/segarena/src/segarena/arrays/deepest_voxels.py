@@ -52,7 +52,7 @@ def deepest_voxels(mask: Mask, *, overwrite: bool = False) -> DeepestVoxels | No
 
 
 def _rings(crop: Mask, *, overwrite: bool) -> NDArray[np.uint8]:
-    """Return the distance of each voxel within its slice, rounded up to whole pixels; 0 outside the mask."""
+    """Return each voxel's distance to the mask's outside within its slice, rounded up to whole pixels; 0 outside."""
     if overwrite:
         rings = crop.view(np.uint8)
     else:

@@ -278,7 +278,7 @@ def _thin_out(
     first: int,
     reach: int,
 ) -> None:
-    """Remove from `hopeful` the pixels after `first` that are not deeper, by the rule of `_search`.
+    """Remove from `hopeful` the pixels after `first` that cannot be deeper; see `_search` for the rule.
 
     If many pixels are candidates, shifting the whole mask is faster than indexing each of them.
     """

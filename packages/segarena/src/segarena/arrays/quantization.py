@@ -36,7 +36,7 @@ class Quantization:
 
 
 def fit_quantization(voxels: NDArray[Any]) -> Quantization:
-    """Fit a quantization with an initial grey window to the value range of a volume.
+    """Fit a quantization to the value range of a volume, with an initial grey window.
 
     >>> fit_quantization(np.arange(-4, 4).reshape(2, 2, 2)).offset
     -4.0

@@ -77,7 +77,7 @@ def key_slices(slices: Sequence[int], count: int) -> list[int]:
 
 
 def median_slice(slices: Sequence[int]) -> int:
-    """Return the median of `slices`, sorted and not empty, rounded down and replaced by the nearest listed slice.
+    """Return the slice nearest to the median, rounded down, of `slices`, which must be sorted and not empty.
 
     >>> median_slice([1, 2, 9])
     2

@@ -95,7 +95,7 @@ class Annotations:
 
 
 class AnnotatedImages(ListedDataset[ImageSample]):
-    """Images with objects that files of an annotation tool list.
+    """Images whose objects are listed in files of an annotation tool.
 
     Args:
         path: the folder of images and annotations.
@@ -375,7 +375,7 @@ def _check_size(
     path: Path,
     shape: tuple[int, int],
 ) -> None:
-    """Raise `InvalidMask` unless the size in the annotations is that of the image."""
+    """Raise `InvalidMask` if the annotations state another size than that of the image."""
     if picture.shape is None or picture.shape == shape:
         return
     hint = "annotate this image, or find the one that was annotated"

@@ -194,7 +194,7 @@ def region_labels(labels: NDArray[Any], path: Path) -> NDArray[np.int32]:
 
 
 def median_annotator(segmentations: list[NDArray[np.int32]]) -> int:
-    """Return the index of the segmentation with the median number of regions; the lower median, then the first."""
+    """Return the index of the first segmentation whose number of regions is the median (the lower of two)."""
     region_counts: list[int] = []
     for labels in segmentations:
         areas = np.bincount(labels.ravel())

@@ -16,7 +16,7 @@ def is_folder_of_data(text: str) -> bool:
 
 
 def dataset_spec(text: str) -> PluginSpec:
-    """Return the dataset that the text names, or that reads the folder it names.
+    """Return the specification of the dataset that the text names, or of the one that reads the folder it names.
 
     Raises:
         DatasetMissing: see `detect_dataset`.

@@ -33,7 +33,7 @@ class DuplicateSearch:
         self._targets: list[str] = []
 
     def add(self, sample: Sample) -> None:
-        """Compare a loaded image or volume with the earlier ones; videos are added by their frames."""
+        """Compare a loaded image or volume with the earlier ones; for videos, see `add_video`."""
         if isinstance(sample, VideoSample):
             return
         is_image = isinstance(sample, ImageSample)

@@ -37,7 +37,7 @@ def normal_form(name: str) -> str:
 
 
 def confusable_names(names: Iterable[str]) -> Iterable[Finding]:
-    """Report names that look the same (NFC and NFD), and names that differ only in upper and lower case."""
+    """Report names that look the same (NFC and NFD), and names that differ only in case."""
     by_form: defaultdict[str, list[str]] = defaultdict(list)
     by_case: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for name in sorted(names):

@@ -34,7 +34,7 @@ class DetectedDataset(NamedTuple):
 
 
 def detect_dataset(folder: Path) -> DetectedDataset:
-    """Return the dataset that reads a folder, by its files and subfolders.
+    """Return the dataset that can read a folder, judging by the files and subfolders in it.
 
     Raises:
         DatasetMissing: the layout is not known; the message lists the known ones.

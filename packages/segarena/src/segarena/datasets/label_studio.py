@@ -98,7 +98,7 @@ def is_mask_export(folder: Path) -> bool:
 
 
 class _TaskReader:
-    """Reader of tasks, which counts what it leaves out."""
+    """Reader of tasks that counts the regions it leaves out."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
@@ -178,7 +178,7 @@ class _TaskReader:
 
 
 def _results_of_minimal(task: Record) -> list[Record]:
-    """Return the regions of a task of JSON-MIN, whose values are lists of regions."""
+    """Return the regions of a JSON-MIN task, whose values are lists of regions."""
     results: list[Record] = []
     for regions in task.values():
         results.extend(parse_records(regions))
@@ -255,7 +255,7 @@ def _size(results: list[Record]) -> tuple[int, int] | None:
 
 
 def _image_name(task: Record) -> str:
-    """Return the path of the image of a task; "" if it has none.
+    """Return the path of a task's image; "" if the task has none.
 
     It may be a path, a URL, a bucket's address, or an address of local storage, `/data/local-files/?d=PATH`.
     """

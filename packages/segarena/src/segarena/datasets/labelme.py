@@ -129,7 +129,7 @@ def list_json_files(root: Path) -> list[Path]:
 
 
 def is_labelme(value: Any) -> bool:
-    """Return whether the value of a JSON file has the list of shapes of labelme."""
+    """Return whether the value of a JSON file has labelme's list of shapes."""
     return isinstance(value, dict) and isinstance(value.get("shapes"), list)
 
 

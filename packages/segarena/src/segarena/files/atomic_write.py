@@ -69,7 +69,7 @@ def _create(part: Path) -> BinaryIO:
 
 
 def write_if_absent(path: Path, data: bytes | str) -> bool:
-    """Write `data` to `path` unless it exists; return whether it did. Of concurrent calls, only one does.
+    """Write `data` to `path` unless it exists; return whether it was written. Of concurrent calls, only one writes.
 
     Raises:
         StoreError: see `write_atomic`; also if the file system lacks hard links.
@@ -164,7 +164,7 @@ def clear_leftovers(folder: Path) -> None:
 
 
 def is_leftover(path: Path) -> bool:
-    """Return whether a path has the temporary name of a killed or a live writer."""
+    """Return whether a path is named like a temporary file, whose writer may still be alive."""
     return _LEFTOVER.match(path.name) is not None
 
 

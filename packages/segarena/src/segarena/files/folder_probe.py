@@ -26,12 +26,12 @@ class FolderProbe:
 
     @property
     def is_visible(self) -> bool:
-        """Whether this process accesses the same folder, so that files written to it arrive there."""
+        """Whether this process sees the probe, and therefore has access to its folder."""
         return self.file.is_file()
 
     @property
     def is_local(self) -> bool:
-        """Whether this machine created the file, and therefore has the same folder."""
+        """Whether this machine created the probe, and therefore has access to its folder."""
         return socket.gethostname() == self.host
 
 

@@ -34,8 +34,8 @@ def read_hdf5(path: Path, names: Iterable[str]) -> dict[str, NDArray[Any]]:
             for name in wanted:
                 if isinstance(file.get(name, getlink=True), h5py.ExternalLink):
                     raise InvalidMask(
-                        f"{path}: expected {name!r} in this file, got a link to another one; "
-                        "copy the array into it"
+                        f"{path}: expected {name!r} in this file, got a link to another file; "
+                        "copy the array into this one"
                     )
             return {name: _array(file.get(name), name, path, h5py.Dataset) for name in wanted}
     except InvalidMask:
@@ -61,7 +61,7 @@ def _array(
         raise InvalidMask(f"{path}: expected {name!r} to be plain numbers, got {found.dtype}")
     if found.external or found.is_virtual:
         raise InvalidMask(
-            f"{path}: expected {name!r} in this file, got an array stored in another one; copy it into this file"
+            f"{path}: expected {name!r} in this file, got an array stored in another file; copy the array into this one"
         )
     check_voxels(math.prod(found.shape), path, error=InvalidMask)
     return np.asarray(found[()])

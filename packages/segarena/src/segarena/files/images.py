@@ -154,7 +154,7 @@ def read_mask_colours(path: Path) -> NDArray[np.uint8]:
 
 
 def read_grey(path: Path) -> NDArray[np.uint8 | np.uint16]:
-    """Return the stored values of a greyscale file, (H, W), uint8 or uint16 by its bit depth; 1 bit as 0 and 255.
+    """Return the stored values of a greyscale file, (H, W), uint8 or uint16 by bit depth; 1-bit values as 0 and 255.
 
     Raises:
         InvalidMask: the file is missing, damaged, coloured, floating-point, or has a palette or alpha.
@@ -214,7 +214,7 @@ def has_more_pages(path: Path, *, data: bytes | None = None) -> bool:
 
 
 def read_opacity(path: Path, data: bytes) -> NDArray[np.uint8]:
-    """Return the opacity of each pixel, uint8 (H, W), 0 is transparent; `data` is the content of the file.
+    """Return the opacity of each pixel, uint8 (H, W), where 0 is transparent; `data` is the content of the file.
 
     Raises:
         InvalidMask: the file is damaged, or has no transparency.
@@ -259,7 +259,7 @@ def read_stored_size(
 
 
 def read_orientation(path: Path, *, data: bytes | None = None) -> int | None:
-    """Return the EXIF orientation of an image file, 1 to 8, from its header alone.
+    """Return the EXIF orientation of an image file, 1 to 8, from its header alone; None if unknown.
 
     None: the file has no such tag, another value, or cannot be opened. `data` is the content, as in `read_image`.
     """

@@ -56,7 +56,7 @@ def declared_entry_points(group: str) -> tuple[DeclaredEntryPoint, ...]:
 
 @cache
 def _entry_points() -> Mapping[str, tuple[DeclaredEntryPoint, ...]]:
-    """Return the entry points of all groups of segarena, from the cache unless packages were installed or removed."""
+    """Return the entry points of all of segarena's groups, from the cache unless packages were installed or removed."""
     state = _packages_state()
     # A stored value of another form was not written by this module.
     with suppress(AttributeError, TypeError, ValueError):
@@ -92,7 +92,7 @@ def read_declarations(name: str) -> Any:
 
 
 def write_declarations(name: str, value: Any) -> None:
-    """Store a JSON value under `name` for the installed code; a folder that cannot be written only costs time."""
+    """Store a JSON value under `name` for the installed code; do nothing if the cache cannot be written."""
     _write(name, installed_state(), value)
 
 
@@ -131,7 +131,7 @@ def _packages_state() -> str:
 
 
 def _metadata_states(folder: str) -> Iterator[str]:
-    """Yield the state of the metadata of each package in a folder, or that of a zip archive on the path."""
+    """Yield the state of the metadata of each package in a folder; for a zip archive, that of the archive."""
     if os.path.isfile(folder):  # noqa: PTH113 -- faster
         yield f"{folder} {Path(folder).stat().st_mtime_ns}"
         return

@@ -93,7 +93,7 @@ def _array(
     most: int | None,
     kinds: str,
 ) -> NDArray[Any]:
-    """Read the array at the current position, unless it and the `before` values before it exceed the limit."""
+    """Read the array at the current position, unless its values and the `before` earlier ones exceed the limit."""
     version = np.lib.format.read_magic(file)
     if version == (1, 0):
         read = np.lib.format.read_array_header_1_0

@@ -99,7 +99,7 @@ _KNOWN = {
 
 
 class _Unpickler(pickle.Unpickler):
-    """Unpickler that resolves names to the placeholders, and rejects all others."""
+    """Unpickler that resolves the names of array types to placeholders and rejects all other names."""
 
     def find_class(self, module_name: str, global_name: str, /) -> Any:
         if (module_name, global_name) not in _KNOWN:

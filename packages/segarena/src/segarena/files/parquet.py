@@ -36,7 +36,7 @@ def read_parquet(file: Path, *, error: type[SegarenaError]) -> pl.DataFrame:
 
 
 def _try(file: str) -> str:
-    """Read a file within the voxel limit; return the number of values that it claims, or the error."""
+    """Read a file unless it exceeds the voxel limit; return the number of values that it claims, or the error."""
     try:
         scan = pl.scan_parquet(file, glob=False)
         values = scan.select(pl.len()).collect().item() * len(scan.collect_schema())

@@ -47,7 +47,7 @@ def _imports(file: Path, folder: Path) -> Iterator[Path]:
 
 
 def _files_of(parts: list[str], folder: Path) -> Iterator[Path]:
-    """Yield the files in a folder that importing a dotted name reads; its last part may not be a module."""
+    """Yield the files in a folder that importing a dotted name reads; the last part need not be a module."""
     for count in range(1, len(parts) + 1):
         path = folder.joinpath(*parts[:count])
         for file in (path.with_name(f"{path.name}.py"), path / "__init__.py"):

@@ -132,7 +132,7 @@ def _damage_error(
     else:
         hint = "delete"
     return DatasetError(
-        f"{archive}: expected a whole zip archive, got: {problem};  {hint} the file and fetch it again"
+        f"{archive}: expected a whole zip archive, got: {problem}; {hint} the file and fetch it again"
     )
 
 

@@ -120,7 +120,7 @@ def mask_ap(
 
 
 class _Overlaps(NamedTuple):
-    """Predictions of one class in one image, sorted by descending confidence, compared with its targets.
+    """Predictions of one class in one image, sorted by descending confidence, and their overlaps with the targets.
 
     Attributes:
         ious: (predictions, targets); for a crowd, the share of the prediction inside it.
@@ -154,7 +154,7 @@ class _Curves(NamedTuple):
 
 
 def _by_class(image: ImageInstances, most: int) -> Iterator[tuple[Hashable, _Overlaps]]:
-    """Yield for each class of the image its `most` most confident predictions and its targets."""
+    """Yield each class of an image with its targets and up to `most` of its most confident predictions."""
     _check_lengths(image)
     prediction_count = len(image.predictions)
     target_count = len(image.targets)

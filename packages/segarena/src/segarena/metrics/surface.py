@@ -272,7 +272,7 @@ class _Elements:
         return are_near
 
     def _grid(self, steps: NDArray[np.int64] | None) -> Mask | None:
-        """Return the elements as True cells, with a margin of two steps on each side; None if it would be too large."""
+        """Return a grid with the elements as True cells and a margin of two steps per side; None if it is too large."""
         if steps is None:
             return None
         low, high = self._ends

@@ -181,7 +181,9 @@ def check_announced_masks(
         InvalidInput: there are too many arrays, or arrays that are not such masks.
     """
     if len(announced) > most:
-        raise InvalidInput(f"expected at most {most} masks, {len(announced)} are announced")
+        raise InvalidInput(
+            f"expected at most {most} masks, got an announcement of {len(announced)}"
+        )
     max_lengths = max_mask_bytes(shape)
     if len(shape) == 3:
         max_lengths = max(max_lengths, max_coco_bytes(shape))
@@ -190,5 +192,5 @@ def check_announced_masks(
         is_lengths = dtype == "|u1" and len(size) == 1 and size[0] <= max_lengths
         if not is_plain and not is_lengths:
             raise InvalidInput(
-                f"expected masks of shape {tuple(shape)}, {dtype} {size} is announced"
+                f"expected masks of shape {tuple(shape)}, got an announcement of {dtype} {size}"
             )

@@ -82,7 +82,7 @@ NULLABLE = frozenset({"failure"})
 
 
 def type_fault(table: str, frame: pl.DataFrame) -> str:
-    """Return a message about the first column of a wrong type; "" if there is none."""
+    """Return a message about the first column of the wrong type; "" if there is none."""
     for name, found in frame.schema.items():
         if name in COLUMNS[table]:
             if not _has_fitting_type(table, frame, name):
@@ -223,7 +223,7 @@ def seal_parquet(parquet: bytes) -> bytes:
 
 
 def verify_seal(parquet: bytes) -> bool:
-    """Verify the checksum of a file; return False if it has none, like files of earlier versions.
+    """Verify the checksum of a file; return whether it has one, which files of earlier versions lack.
 
     Raises:
         ValueError: the checksum does not match.

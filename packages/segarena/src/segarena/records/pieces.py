@@ -68,7 +68,7 @@ SYNC_S = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """A range of samples with common files.
+    """A range of samples that share files.
 
     Attributes:
         first, stop: the samples have the indices `first` to `stop` - 1.

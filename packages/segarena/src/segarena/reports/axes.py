@@ -27,7 +27,7 @@ def nice_ticks(
     high: float,
     count: int = 5,
 ) -> tuple[float, ...]:
-    """Return about `count` multiples of 1, 2, 2.5 or 5 times a power of ten inside [low, high].
+    """Return about `count` ticks inside [low, high], spaced by 1, 2, 2.5 or 5 times a power of ten.
 
     Return only `low` if `high` is not above it.
     """
@@ -47,7 +47,7 @@ def nice_ticks(
 
 
 def log_ticks(low: float, high: float) -> tuple[float, ...]:
-    """Return the multiples 1, 2 and 5 of powers of ten inside [low, high].
+    """Return the numbers inside [low, high] that are 1, 2 or 5 times a power of ten.
 
     Ranges that span a factor of more than about 300 get only the powers of ten.
     """
@@ -236,7 +236,7 @@ class Frame:
         return self.height_px - self.bottom
 
     def path(self, places: Sequence[tuple[float, float]], css: str) -> None:
-        """Add a polyline through these points; nothing without points."""
+        """Add a polyline through these points; add nothing if there are none."""
         if not places:
             return
         corners = [f"{px(x)} {px(y)}" for x, y in places]

@@ -53,7 +53,7 @@ def floor_text(floors: Sequence[Run]) -> str:
 def with_floors(
     panels: Sequence[tuple[str, Sequence[Series]]], floors: Sequence[Run]
 ) -> list[tuple[str, list[Series]]]:
-    """Return the panels of a figure with the floors of their data and users appended."""
+    """Append to each panel of a figure the floors on its data, once for each of its users."""
     extended: list[tuple[str, list[Series]]] = []
     for name, group in panels:
         users = dict.fromkeys(series.user for series in group)

@@ -109,7 +109,7 @@ def colour_numbers(runs: Sequence[Run]) -> list[int]:
 
 
 def segmenter_colours(runs: Sequence[Run]) -> dict[str, int]:
-    """Return the colour of each segmenter in figures over all its runs: the colour of the first run."""
+    """Return the colour of each segmenter in figures that combine its runs: the colour of its first run."""
     coloured = list(zip(runs, colour_numbers(runs), strict=True))
     # Iterate backwards, so that the first run of a segmenter overwrites the later ones.
     return {run.segmenter: colour for run, colour in reversed(coloured)}

@@ -67,7 +67,7 @@ function readable(chart, panel) {
   let groups = null;
   let place = -1;
 
-  // Group the marks at one x; each title begins with its subject, up to a colon.
+  // Group the marks by x; the titles of a group can begin with the same text, up to a colon.
   function prepare() {
     const titles = [...chart.querySelectorAll("title")];
     const found = new Map();

@@ -1,4 +1,4 @@
-"""Failures and final quality next to the number of clicks (NoC), and sentences for disagreements.
+"""Failures and final quality beside the number of clicks (NoC), and sentences about disagreements between them.
 
 A low mean number of clicks does not imply few failures, because an unsolved target counts only as
 the limit of rounds. Nor does it imply anything about the quality of the final mask.
@@ -110,7 +110,7 @@ def worse_texts(
     values: Sequence[float],
     others: Sequence[float],
 ) -> list[str]:
-    """Return predicates for a run with worse failures or final quality than another run.
+    """Return predicates that state in which companion statistics a run is worse than another run.
 
     Args:
         companions: the statistics.

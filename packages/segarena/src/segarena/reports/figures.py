@@ -120,7 +120,7 @@ def _curves(
 
 
 def highlight_best(curves: Sequence[Curve]) -> list[Curve]:
-    """Make all but the best `MAX_NAMED_CURVES` curves faint, ranked by their mean height."""
+    """Make all curves faint except floors and the `MAX_NAMED_CURVES` curves with the greatest mean height."""
     heights: dict[int, float] = {}
     for index, curve in enumerate(curves):
         if not curve.is_floor:

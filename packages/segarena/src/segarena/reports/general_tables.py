@@ -216,7 +216,7 @@ def hardest_sheet(
 
 
 def failures_parts(runs: Sequence[Run]) -> list[Part]:
-    """Return the failures: a count of each message, then a list of failed dialogues.
+    """Return the failures: a count for each cause, then a list of failed dialogues.
 
     Empty if no run has any dialogue.
     """

@@ -199,7 +199,7 @@ def _prompt_extent(dialogue: DialogueRecord) -> float:
 
 
 def human_time_parts(own: Page) -> list[Part]:
-    """Return predicted human seconds; empty if no prompt of any user requires manual input."""
+    """Return predicted human seconds; empty if every prompt is a mask or a support example."""
     runs = own.usual_runs
     if all(run.kinds <= {"support", "mask"} for run in runs):
         return []

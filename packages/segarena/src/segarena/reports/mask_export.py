@@ -168,7 +168,7 @@ def _predictions(
     *,
     trust: bool,
 ) -> Iterator[MaskPrediction]:
-    """Yield the prediction of each dialogue after a round, or the last one if the dialogue ended earlier."""
+    """Yield each dialogue's prediction after a round, or its last prediction if it ended earlier."""
     load = _loader(folder, trust=trust)
     axes = 2 if folder.config.benchmark.sample_kind == "image" else 3
     is_only_user = len(folder.config.users) == 1
@@ -269,7 +269,7 @@ def _loader(folder: RunFolder, *, trust: bool) -> Callable[[str], Any]:
 
 @mask_format("png", "image", "video")
 def write_png(root: Path, predictions: Iterable[MaskPrediction]) -> Generator[str]:
-    """Write a PNG with 0 and 255 per image, or a folder of frames with object indices in VOC colours."""
+    """Write each image mask as a PNG of 0 and 255, and each video as a folder of indexed PNGs in VOC colours."""
     for one in predictions:
         if one.mask.ndim == 2:
             _save(root / f"{one.stem}.png", one.mask)

@@ -123,12 +123,12 @@ class Page:
 
     @property
     def sample_word(self) -> str:
-        """Word for a sample, the unit that the bootstrap resamples and whose sign the sign-flip test flips."""
+        """Word for a sample, the unit of the bootstrap and of the sign-flip test."""
         return sample_word(self.runs[0])
 
     @cached_property
     def decides(self) -> Statistic | None:
-        """Statistic of the verdict: by default the last NoC of the summary, else its first statistic."""
+        """Statistic of the verdict: by default the last NoC of the summary, else its first statistic, if it has any."""
         summary = self.usual_runs[0].summary
         if not summary:
             return None
@@ -145,7 +145,7 @@ class Page:
 
     @cached_property
     def pictures(self) -> DialoguePictures | None:
-        """Object that draws dialogues in the gallery; by default the one for the benchmark's kind of samples."""
+        """Object that draws dialogues in the gallery; by default the one for the benchmark's samples, if any."""
         return find_pictures(self.runs[0].config.benchmark.sample_kind, self.word)
 
     @cached_property
@@ -178,7 +178,7 @@ class Page:
 
     @classmethod
     def user_words(cls, user: UserRecord) -> str:
-        """Return a description of a user's prompts in words, shown beside its name; by default ""."""
+        """Describe a user's prompts in words, to show beside the name of the user; by default ""."""
         del user
         return ""
 
@@ -236,7 +236,7 @@ class Page:
 
 
 def users_in_words(config: RunConfiguration) -> dict[str, str]:
-    """Return the benchmark page's descriptions of the prompts of a run's users, by user name."""
+    """Describe the prompts of a run's users in words, by user name, as the page of the benchmark does."""
     import_entry_points(PAGES_ENTRY_POINTS)
     return _words_by_name(_pages.get(config.benchmark.name, Page), config.users)
 

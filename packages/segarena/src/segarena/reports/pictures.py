@@ -92,7 +92,7 @@ def pictures(kind: str) -> Callable[[PicturesClass], PicturesClass]:
 
 
 def find_pictures(kind: str, word: str) -> DialoguePictures | None:
-    """Return the drawing object for a kind of sample with the word for a round; None if there is none."""
+    """Return an object that draws samples of `kind` and calls a round `word`; None if no class is registered."""
     found = _by_kind.get(kind)
     return None if found is None else found(word)
 
@@ -105,7 +105,7 @@ class ImagePictures:
         self.word = word
 
     def how_many(self, runs: int) -> tuple[int, int]:
-        """Return the numbers of targets to show: the 12 hardest, and others up to 72 dialogues over all runs."""
+        """Return the numbers of targets to show: the 12 hardest, and others up to 72 dialogues in total."""
         return MAX_HARDEST_CARDS, max(0, MAX_GALLERY_DIALOGUES // runs - MAX_HARDEST_CARDS)
 
     def lead(self) -> str:

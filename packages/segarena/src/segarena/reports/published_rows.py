@@ -53,7 +53,7 @@ def protocol_mismatches(run: Run, needs: Mapping[str, str]) -> list[str]:
 
 
 def match_dataset(run: Run, table: PublishedTable) -> tuple[str, str]:
-    """Return the table's name for the dataset of a run, and the reason against a comparison; "" for none."""
+    """Return the table's name for a run's dataset, "" if unknown, and why they cannot be compared, "" if they can."""
     candidates: list[str] = []
     for name in table.own_datasets:
         if name in table.data and _is_plugin(run, table.data[name].plugin):
@@ -159,7 +159,7 @@ def _rows_of(
     usable: Mapping[str, Measure],
     table: PublishedTable,
 ) -> Iterable[tuple[str, str, str, Mapping[str, Measurement]]]:
-    """Yield (label, dataset, user, values) for each user of the run that also occurs in the table."""
+    """Yield (label, dataset, user, values) for each of the run's users that the table also lists."""
     sheets = page_tables(type(own)([run]))
     values_by_user: dict[str, dict[str, Measurement]] = {}
     for row in table.rows_on(dataset):

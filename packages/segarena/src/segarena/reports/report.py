@@ -225,7 +225,7 @@ def _summary_notes(own: Page) -> str:
 
 
 def _count_few_samples(runs: Sequence[Run]) -> int | None:
-    """Return the number of samples with a finished dialogue; None if they are many."""
+    """Return the number of samples with a finished dialogue if there are only a few, else None."""
     samples: set[tuple[str, str]] = set()
     for run in runs:
         for dialogue in run.finished():
@@ -300,7 +300,7 @@ def _targets(own: Page, shown: Mapping[DialogueId, str]) -> list[Part]:
 
 
 def _gallery(own: Page, *, shows_all: bool) -> tuple[list[Part], Mapping[DialogueId, str]]:
-    """Return the gallery, and for each dialogue the id of its card or its address in the viewer."""
+    """Return the gallery, and for each shown dialogue the id of its card or its address in the viewer."""
     if "gallery" in own.leaves_out:
         return [], {}
     if own.pictures is None:

@@ -209,7 +209,7 @@ def _write_figures(sections: Sequence[Section], path: str | Path) -> tuple[Path,
 
 
 def summary_csv(runs: Sequence[Run]) -> str:
-    """Return one line per segmenter and user; each statistic has a mean and both bounds of its interval."""
+    """Return the summary as CSV: a line per segmenter and user, with mean and interval bounds of each statistic."""
     names = (
         "benchmark",
         "protocol",

@@ -243,7 +243,7 @@ def _concatenate_metrics(
 
 
 def _dialogue_rows(rows: pl.DataFrame, start: int) -> pl.DataFrame:
-    """Return one row per dialogue: its key, texts of its target, first row, finished rounds and failure.
+    """Return one row per dialogue: key, label and attributes of the target, first row, finished rounds, failure.
 
     Args:
         rows: rounds in the order of a `RoundTable`.

@@ -139,7 +139,7 @@ def _compute_values(
 
 @dataclass(frozen=True, slots=True)
 class _DialogueTargets:
-    """The targets of some dialogues.
+    """The distinct targets of some dialogues, and the target of each dialogue.
 
     Attributes:
         keys: the distinct targets, in order of first appearance.
@@ -333,7 +333,7 @@ def noc_counts(
     user: str,
     statistic: Statistic,
 ) -> tuple[NDArray[np.int64], int]:
-    """Return the distribution of the number of clicks (NoC).
+    """Count the dialogues by their number of clicks (NoC), and those that never reach the threshold.
 
     Returns:
         The number of dialogues that reached the threshold after 1, 2, ... rounds, shape (rounds,),

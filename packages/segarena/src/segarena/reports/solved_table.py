@@ -74,7 +74,7 @@ def solved_sheet(
 
 
 def checkpoints(rounds: int) -> list[int]:
-    """Return the rounds with a column, for runs with this number of rounds.
+    """Return the rounds that have a column in the table of runs with `rounds` rounds.
 
     >>> checkpoints(7)
     [1, 2, 3, 5, 7]

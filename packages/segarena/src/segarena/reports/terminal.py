@@ -35,7 +35,7 @@ MAX_CAUSES_SHOWN = 5
 def terminal_table(
     runs: Sequence[str | Path], *, thresholds: Sequence[float] = ()
 ) -> RenderableType:
-    """Return the summary of run folders; if there are several, with paired differences to the first run.
+    """Return the summary of run folders; for several, include the paired differences from the first run.
 
     Terminal content of the benchmark's page comes before the summary.
 

@@ -52,7 +52,7 @@ MAX_NAMED_GAPS = 3
 
 @dataclass(frozen=True, slots=True)
 class UnitWords:
-    """Words of a page for a round, a target and a sample, and for the prompts of users by name."""
+    """Words of a page for a round, a target and a sample, and descriptions of prompts by user name."""
 
     round: str
     target: str

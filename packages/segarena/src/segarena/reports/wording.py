@@ -181,7 +181,7 @@ def unloaded_samples(runs: Sequence[Run]) -> dict[tuple[str, str], str]:
 
 
 def unloaded_texts(runs: Sequence[Run], word: str) -> list[str]:
-    """Return, for each dataset, a sentence on the samples that could not be loaded; `word` means a sample."""
+    """Return, for each dataset, a sentence on the samples that could not be loaded; `word` is the word for a sample."""
     by_data: dict[str, list[str]] = {}
     for (data, sample), reason in unloaded_samples(runs).items():
         by_data.setdefault(data, []).append(f"{sample} ({reason})")
@@ -218,7 +218,7 @@ def empty_text(run: Run) -> str:
 
 
 def remark_texts(runs: Sequence[Run]) -> list[str]:
-    """Return the note and the tags of each run that has any, as one line."""
+    """Return one line for each run that has a note or tags."""
     texts: list[str] = []
     for run in runs:
         tags = f"tags: {', '.join(run.config.tags)}" if run.config.tags else ""

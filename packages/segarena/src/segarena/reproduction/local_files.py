@@ -43,7 +43,7 @@ class LocalFiles:
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     def in_data(self, name: str) -> Path | None:
-        """Return a file or folder in the data folder; `name` may start with the data folder itself."""
+        """Return a file or folder in the data folder, or None; `name` may start with the name of that folder."""
         if self.data is None or not name:
             return None
         path = safe_join(self.data, name)

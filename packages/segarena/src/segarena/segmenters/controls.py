@@ -246,7 +246,7 @@ class TargetBox:
         """
         if not sample.targets:
             raise SegmenterError(
-                f"target-box: expected targets to predict the boxes of, got none in sample {sample.id}"
+                f"target-box: expected a sample with targets, got none in sample {sample.id}"
             )
         return Truth(sample)
 
@@ -281,7 +281,7 @@ def _boxed(target: Target, *, has_frames: bool) -> Mask | Labels:
 
 @segmenter("copy-support-mask")
 class CopySupportMask(Nothing):
-    """A control that copies the support's mask, to measure the score of position and size alone.
+    """A control that copies the support's mask, to measure the score that position and size alone achieve.
 
     The masks are stretched to the image, and a pixel is predicted if at least half of the supports'
     masks cover it on average. Images are ignored.

@@ -126,7 +126,7 @@ def bootstrap_mean(
 def bootstrap_each_mean(
     samples: Sequence[tuple[ArrayLike, Sequence[Any] | NDArray[Any] | None]],
 ) -> list[Interval]:
-    """Return `bootstrap_mean` of each (values, clusters), bit for bit.
+    """Return `bootstrap_mean` of each (values, clusters), with bit-for-bit equal results.
 
     Samples with equally many clusters share the random draws, which take most of the time.
 

@@ -24,7 +24,7 @@ _AT_ONCE = 1 << 20  # comparisons in memory at a time, of both coordinates: 4 MB
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KsTestResults:
-    """Results of testing each of B point sets against one.
+    """Results of testing each of B point sets against one other set.
 
     Attributes:
         statistics: float64 (B,), D in 0..1.
@@ -85,7 +85,7 @@ def _points(points: ArrayLike) -> NDArray[np.float64]:
 def _greatest_difference(
     own: NDArray[np.float64], other: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Return one-sided D of each pair: share of `own` minus share of `other`, in quadrants at points of `own`."""
+    """Return the one-sided D of each pair: the largest difference of shares in a quadrant at a point of `own`."""
     corner_count = own.shape[1]
     share_of_one = 1.0 / corner_count
     greatest = np.zeros(max(len(own), len(other)))

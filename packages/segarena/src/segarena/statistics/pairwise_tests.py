@@ -43,7 +43,7 @@ class PairwiseTests:
     p_values: Floats
 
     def ahead(self, *, higher_is_better: bool = True, level: float = 0.05) -> NDArray[np.bool_]:
-        """Return True where the row's segmenter is significantly better than the column's, corrected for all pairs."""
+        """Return True where the row's segmenter is significantly better than the column's, by corrected p-values."""
         leads = self.differences > 0 if higher_is_better else self.differences < 0
         return leads & (self.p_values <= level)
 

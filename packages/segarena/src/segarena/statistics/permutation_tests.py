@@ -179,7 +179,7 @@ def permutation_test(
 
 
 def _quadratic(kernel: Floats, weights: Floats) -> Floats:
-    """Return w K w of each row of weights."""
+    """Return w K w for each row w of `weights`."""
     products = weights @ kernel
     return (products * weights).sum(axis=1)
 

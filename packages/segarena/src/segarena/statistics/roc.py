@@ -77,7 +77,7 @@ def _wins(
     second: Floats,
     groups: NDArray[np.int64],
 ) -> tuple[Floats, Floats]:
-    """Count for each pair of groups the value pairs in which the second sample is above the first.
+    """Count, for each pair of groups, the value pairs in which the second sample is above; return group sizes too.
 
     Returns:
         The counts, (groups of first, groups of second), and the number of values of each sample per group, (groups, 2).

@@ -107,7 +107,7 @@ Kind = TypeVar("Kind", bound=type[RoundStatistic])
 
 
 def statistic(name: str) -> Callable[[Kind], Kind]:
-    """Register a class as the kind of statistic `name`.
+    """Return a decorator that registers a class as the kind of statistic `name`.
 
     >>> type(find_statistic("noc")).__name__  # registered by @statistic("noc")
     'NumberOfClicks'
@@ -117,7 +117,7 @@ def statistic(name: str) -> Callable[[Kind], Kind]:
 
 @cache
 def find_statistic(kind: str) -> RoundStatistic:
-    """Return the kind of statistic of that name.
+    """Return the kind of statistic with this name.
 
     >>> find_statistic("nof").text(0.25)
     '25.0 %'

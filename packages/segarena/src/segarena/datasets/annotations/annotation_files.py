@@ -58,7 +58,7 @@ def find_annotation_file(
 
 
 def list_annotation_files(root: Path, suffix: str) -> list[Path]:
-    """Return the files with a suffix in the folder of a dataset and in its `annotations`, sorted."""
+    """Return the files with a suffix in the folder of a dataset and in its subfolder `annotations`, sorted."""
     files: list[Path] = []
     for folder in _FOLDERS:
         if not (root / folder).is_dir():

@@ -22,7 +22,7 @@ _PNG_URL = "data:image/png;base64,"
 
 
 def cvat_mask(attributes: Mapping[str, str], shape: tuple[int, int]) -> Patch:
-    """Return a mask of CVAT from its row-major run lengths, of which the first is background.
+    """Decode a CVAT mask: row-major run lengths, the first of which is background.
 
     Args:
         attributes: `rle`, `left`, `top`, `width` and `height` of the element `mask`.

@@ -159,7 +159,7 @@ def parse_mask_size(value: Any) -> tuple[int, int]:
 
 
 def parse_mask(value: Any, shape: tuple[int, int]) -> Rle:
-    """Decode COCO run lengths to a mask.
+    """Return COCO run lengths as a validated `Rle`.
 
     Raises:
         InvalidMask: the value is not run lengths, its size differs from the image's, or the lengths

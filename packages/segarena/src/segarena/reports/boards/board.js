@@ -1,7 +1,7 @@
 "use strict";
 // A board: shows the ranking that the reader selects, and draws the curves of the selected runs.
 {
-  const FIRST_CURVES = 5; // as in board_figures.py, whose curves readers without JavaScript see
+  const FIRST_CURVES = 5; // as in board_figures.py, which draws the curves for readers without JavaScript
   const WHISKER_PX = [4, 106];
   const board = JSON.parse(document.getElementById("board-data").textContent);
   const panels = new Map(board.panels.map((panel) => [JSON.stringify(panel.key), panel]));

@@ -107,7 +107,7 @@ class Board:
 
     @cached_property
     def unranked(self) -> Mapping[int, str]:
-        """Reason why an entry is unranked, by index of the entry; ranked entries are missing."""
+        """Reason why each unranked entry is unranked, by index of the entry."""
         return _unranked(self.entries, self.floors)
 
     @cached_property

@@ -70,7 +70,7 @@ def best_floor(board: Board, key: PanelKey) -> int | None:
 
 
 def curves_figure(board: Board, choice: Choice) -> Figure | None:
-    """Draw the curves of the best runs and of the best control that ignores the image."""
+    """Draw the curves of the best runs and of the best control that ignores the image; None without curves."""
     curves = curves_by_key(board)
     word = board.entries[0].extract.words[0]
     charts: list[tuple[str, str]] = []
@@ -165,7 +165,7 @@ def _padded_range(curves: Sequence[MeanCurve]) -> tuple[float, float]:
 
 
 class _Result(NamedTuple):
-    """Mean of an entry, and the time when it finished in seconds since 1970."""
+    """Mean of an entry, and its finishing time in seconds since 1970."""
 
     entry: int
     time_s: float

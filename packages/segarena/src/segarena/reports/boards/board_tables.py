@@ -365,7 +365,7 @@ def _sheet_of_targets(
 
 
 def hardest_targets(board: Board, key: PanelKey) -> list[TargetKey]:
-    """Return the targets in the order of `board_targets_sheet`."""
+    """Return the targets, hardest first, as in `board_targets_sheet`."""
     targets: list[TargetKey] = []
     for target, sample, *_ in board_targets_sheet(board, key, {}).rows:
         if isinstance(target, Link) and isinstance(sample, Link):

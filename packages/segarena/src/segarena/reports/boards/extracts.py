@@ -74,7 +74,7 @@ class TargetColumns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extract:
-    """The data of one run that a board needs.
+    """The part of a run's data that a board needs.
 
     Attributes:
         format: version of this format.
@@ -213,7 +213,7 @@ def _values_of_user(run: Run, user: str) -> _TargetValues:
 
 
 def _all_targets(values: Mapping[str, _TargetValues]) -> list[TargetKey]:
-    """Return the distinct targets in the values by user, in order of first appearance."""
+    """Return the distinct targets of all users and statistics, in order of first appearance."""
     keys: dict[TargetKey, None] = {}
     for values_of_user in values.values():
         for value_by_target in values_of_user.values():

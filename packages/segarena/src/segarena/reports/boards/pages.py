@@ -232,7 +232,7 @@ def _page_ranking(
     choice: Choice,
     runs: Sequence[str],
 ) -> Sheet:
-    """Return the ranking with the columns of the page; participants are in the notes."""
+    """Return the ranking with the columns of the page; participants are in the notes below the names of runs."""
     sheet = board_ranking_sheet(board, key, choice, runs)
     columns = list(sheet.keys)
     columns.remove("participant")
@@ -256,7 +256,7 @@ def sample_page(
     before: str = "",
     after: str = "",
 ) -> BoardPage:
-    """Build the page of a sample: its pictures, and each run's value for each of its targets.
+    """Build the page of a sample: the pictures and, for each of its targets, the value of every run.
 
     Args:
         board: the board.

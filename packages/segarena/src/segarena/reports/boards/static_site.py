@@ -161,7 +161,7 @@ def _page_name(
 
 
 class _SamplePictures:
-    """Pictures of the best shown runs, drawn by the page of their benchmark."""
+    """Pictures of the best runs in the ranking, drawn by the report page of the benchmark."""
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ import { short } from "./window-level.js";
 /** @typedef {import("./content.js").Content} Content */
 
 const FRAMES_PER_SECOND = 6;
-/** Steps of the sliders of level and window. */
+/** Number of steps of the sliders for level and window. */
 const LEVEL_STEPS = 200;
 
 /** The dialog of the enlarged viewer, shared by all viewers of the page. */

@@ -86,8 +86,8 @@ export class Panes {
   }
 
   /**
-   * Lay out the panes. If the viewer fills the window, put as many panes side by side as fit, low
-   * enough for two rows; otherwise give each pane the shape of its picture.
+   * Lay out the panes. If the viewer fills the window, put as many panes side by side as fit,
+   * each low enough for two rows; otherwise give each pane the shape of its picture.
    */
   layOut() {
     const { planes } = /** @type {Content} */ (this.viewer.content);

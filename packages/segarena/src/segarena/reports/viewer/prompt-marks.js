@@ -19,7 +19,7 @@ import { isOn, pointOf, positionsOf } from "./plane-geometry.js";
 const NUMBER_PX = 10;
 const DOT_PX = 7;
 const CROSS_PX = 11;
-/** Rings around a click, and directions on each, that are tried as positions of its number. */
+/** Numbers of rings around a click, and of positions on each ring, that are tried for its label. */
 const [RINGS, DIRECTIONS] = [5, 8];
 
 /**

@@ -143,8 +143,8 @@ export class Picture {
 
   paint() {
     this.frame = 0;
-    // A picture without space, such as in a hidden part of the page, is painted once it has some,
-    // because a canvas without pixels cannot be drawn onto another one.
+    // In a hidden part of the page the picture has no size, and a canvas without pixels cannot be
+    // drawn onto another one, so wait until the picture has a size.
     if (!this.overlay.width || !this.overlay.height) return;
     if (this.isImageStale) this.paintImage();
     const context = contextOf(this.overlay);

@@ -126,7 +126,7 @@ def _shrink(mask: Mask, size: tuple[int, int]) -> NDArray[np.float32]:
 
 
 def _trimap(guess: Mask, reach_px: int) -> NDArray[np.uint8]:
-    """Return a trimap of the guess: fixed farther than `reach_px` from its border, probable within it."""
+    """Return a trimap of the guess: probable within `reach_px` of its border, fixed elsewhere."""
     trimap = np.where(guess, cv2.GC_PR_FGD, cv2.GC_PR_BGD).astype(np.uint8)
     if reach_px > 0:
         core, reach = erode_and_dilate(guess, reach_px)

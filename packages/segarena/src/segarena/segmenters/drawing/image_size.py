@@ -6,7 +6,7 @@ from segarena.samples import Shape
 
 
 def shrunk_size(shape: Shape, most_px: int) -> tuple[int, int]:
-    """Return the size (width, height), in OpenCV's order, of an image with at most `most_px` pixels.
+    """Return the (width, height), in OpenCV's order, of an image after shrinking it to at most `most_px` pixels.
 
     Sizes are rounded half to even, with at least one pixel per axis. An image that is small enough
     keeps its size.

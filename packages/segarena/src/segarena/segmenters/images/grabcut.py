@@ -249,7 +249,7 @@ class GrabCutSegmenter:
         marks: NDArray[np.int8],
         least_cover: float,
     ) -> Mask:
-        """Return the cut from boxes, whose edges may move inwards by a share of the box's shorter side."""
+        """Return the mask cut from boxes; edges may move inwards by a share of the shorter side."""
         mask = np.zeros(marks.shape, dtype=np.bool_)
         for box in boxes:
             mask[box.start[0] : box.stop[0], box.start[1] : box.stop[1]] = True
@@ -275,7 +275,7 @@ class GrabCutSegmenter:
         dialogue: Dialogue,
         marks: NDArray[np.int8],
     ) -> tuple[Mask, bool]:
-        """Return the cut from the first strokes, and whether it was made at full resolution."""
+        """Return the mask cut from the first strokes, and whether the cut was made at full resolution."""
         strokes = Dialogue(
             (tuple(prompt for prompt in dialogue.prompts if not isinstance(prompt, Lasso)),)
         )

@@ -238,7 +238,7 @@ def _with_margin(extent: slice, length: int) -> slice:
 
 
 def _centre_in_square(picture: NDArray[np.uint8], side_px: int) -> NDArray[np.uint8]:
-    """Resize an image to fit a square of the mean colour, centred."""
+    """Resize an image to fit a square, and centre it there on the mean colour."""
     longest = max(picture.shape[:2])
     scale = side_px / longest
     height = max(1, round(picture.shape[0] * scale))

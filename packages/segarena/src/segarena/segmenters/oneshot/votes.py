@@ -108,7 +108,7 @@ def combine_votes(masks: Sequence[Mask], *, rule: Rule = "vote") -> Mask:
     """
     if not masks or rule not in ("vote", "majority"):
         raise InvalidInput(
-            f"expected at least one mask and rule vote or majority, got {len(masks)} and {rule!r}"
+            f"expected at least one mask, and the rule vote or majority; got {len(masks)} masks and {rule!r}"
         )
     shape = np.shape(masks[0])
     votes = np.sum([as_mask(mask, shape) for mask in masks], axis=0, dtype=np.int64)

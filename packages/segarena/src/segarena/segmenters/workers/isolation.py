@@ -54,7 +54,7 @@ _OPTIONS = (
 
 
 class IsolatedWorker(Worker):
-    """A segmenter plug-in that runs as a worker of this Python.
+    """A segmenter plug-in that runs as a worker, with the Python interpreter of this process.
 
     Args:
         plugin: the segmenter as written ("grabcut", "my_model.py:MyModel").

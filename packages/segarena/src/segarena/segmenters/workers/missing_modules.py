@@ -44,7 +44,7 @@ _FIND = (
 
 @dataclass(frozen=True, slots=True)
 class MissingModules:
-    """Modules that a Python lacks.
+    """Modules that a Python installation lacks.
 
     Attributes:
         names: top-level names in the order of the imports; the one that failed comes first.
@@ -82,7 +82,7 @@ def find_missing(failed: str, config: WorkerConfig) -> MissingModules:
 
 
 def is_python(program: str) -> bool:
-    """Return whether the name of a program is that of a Python interpreter, and not of docker or the like."""
+    """Return whether a program is a Python interpreter, judging by its name."""
     return re.fullmatch(r"python[\d.]*", Path(program).name) is not None
 
 
@@ -90,7 +90,7 @@ def describe_remedy(
     missing: MissingModules,
     program: str,
 ) -> str:
-    """Return which modules a Python lacks, and how to install those whose package is known."""
+    """Return which modules a Python installation lacks, and how to install those whose package is known."""
     parts: list[str] = []
     if missing.names:
         plural = "s" if len(missing.names) > 1 else ""
@@ -161,7 +161,7 @@ def _is_beside(adapter: Path, name: str) -> bool:
 
 
 def _lacking(program: str, names: Iterable[str]) -> list[str] | None:
-    """Return the names that a Python does not find; None if it cannot be queried."""
+    """Return the names that a Python interpreter does not find; None if it cannot be queried."""
     try:
         # Isolated (-I), so that files of the current folder do not count as modules.
         answer = subprocess.run(  # noqa: S603 - the interpreter that the user asked to start

@@ -1,4 +1,4 @@
-"""Sandbox for untrusted programs: a worker can read only its folder, a Python and its requests.
+"""Sandbox for untrusted programs: a worker can read only its folder, a Python installation and its requests.
 
 bubblewrap (Linux) gives the program its own namespaces: no network, no other processes, an empty
 environment, read-only files, and writable files in memory only. Organisers can replace it with

@@ -61,7 +61,7 @@ class WorkerStream(Stream, ABC):
         self._wait(self._write_poll)
 
     def before_arrays(self, announced: Sequence[tuple[str, tuple[int, ...], str | None]]) -> None:
-        """Reject files, because a worker that names a file could make the host read any of its own files."""
+        """Reject files, because a worker could otherwise make the host read any file on the host."""
         if any(file is not None for _, _, file in announced):
             raise ProtocolError("the answer refers to a file; a worker must send arrays as bytes")
 

@@ -62,7 +62,7 @@ class BoxHabits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return math.exp(self.between_people * float(person.standard_normal()))
 
     def offsets_px(self, sides_px: ArrayLike, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Sample the offsets of boxes around objects in pixels, (n, 4), in the order of `BOX_EDGES`.
+        """Sample the offsets, in pixels, of boxes around objects, (n, 4), in the order of `BOX_EDGES`.
 
         Args:
             sides_px: height and width of each object's smallest box, (n, 2).

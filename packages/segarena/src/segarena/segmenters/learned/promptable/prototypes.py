@@ -18,7 +18,7 @@ def find_prototypes(
     weights: Tensor,
     count: int,
 ) -> Tensor:
-    """Return at most `count` prototypes of the features, (m, c), of unit length.
+    """Return at most `count` prototypes of the features: unit vectors, (m, c).
 
     A single prototype is the weighted mean (masked average pooling). Several prototypes are the
     centres of weighted spherical k-means, which starts deterministically from the feature nearest
@@ -40,7 +40,7 @@ def find_prototypes(
 
 
 def nearest_cosine(features: Tensor, prototypes: Tensor) -> Tensor:
-    """Return the cosine between each feature (n, c) and its nearest prototype (m, c), (n,); 0 if m is 0."""
+    """Return the cosine of each feature (n, c) to the nearest of the prototypes (m, c), as (n,); 0 if m is 0."""
     if not len(prototypes):
         return features.new_zeros(len(features))
     return (features @ prototypes.T).amax(1)
@@ -52,7 +52,7 @@ def _initial_centres(
     mean: Tensor,
     count: int,
 ) -> Tensor:
-    """Return the feature nearest to the mean, and then repeatedly the farthest by weighted distance."""
+    """Return the feature nearest to the mean, then repeatedly the farthest from all chosen by weighted distance."""
     nearest_to_mean = (features @ mean[0]).argmax()
     chosen = features[nearest_to_mean][None]
     least_distance = _MIN_RELATIVE_DISTANCE * float(weights.max())

@@ -162,7 +162,7 @@ class SamNetwork:
         return space, pixels.to(self.dtype)
 
     def _embeddings(self, pixels: Tensor) -> dict[str, Any]:
-        """Return the embeddings of n images, (n, 3, side, side), in the format of the weights."""
+        """Return the embeddings of n images, (n, 3, side, side), in the floating-point format of the weights."""
         embeddings = self.variant.embed(self.model, pixels)
         # Autocast returns another format, in which `unpack` could not restore them.
         return _map_tensors(embeddings, lambda tensor: tensor.to(self.dtype))
@@ -299,7 +299,7 @@ class SamNetwork:
         return predictions
 
     def _choose(self, scores: Tensor) -> Tensor:
-        """Return the index of each dialogue's mask, (n,); the first one on ties."""
+        """Return the index of each dialogue's mask, (n,); ties go to the first mask."""
         count = scores.shape[1]
         index = self.options.mask_index
         if index is not None:

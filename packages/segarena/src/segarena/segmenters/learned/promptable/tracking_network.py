@@ -46,7 +46,7 @@ LOGITS_LIMIT = 32.0
 
 
 class TrackingNetwork:
-    """A loaded SAM 2 for videos.
+    """A loaded SAM 2 network for videos.
 
     Args:
         model: model in evaluation mode, on its device.

@@ -18,7 +18,7 @@ FeatureMaps = list[Tensor]
 
 
 class EncodedVideo:
-    """A video's frames with a cache of their features in main memory.
+    """A video's frames with a cache of their features, on the device and in main memory.
 
     The cache permanently keeps the first frames that fit. Frames are visited in order, so a cache
     of the most recent frames would drop each frame just before its next use. Frames that do not fit

@@ -37,7 +37,7 @@ class FrameMarks:
             is none.
         drawn: bool (H, W), drawings that are only a hint: a mask with later points, or scribbles
             that are not converted to points; None if there are none.
-        drawn_in: round of the newest drawing.
+        drawn_in: round of the newest drawing; -1 if there is none.
         since: first round with a positive prompt; None if there is none.
     """
 
@@ -193,7 +193,8 @@ def _check(prompt: Prompt, shape: Shape) -> None:
         )
     if check_in_video(prompt, shape) == BACKGROUND and prompt.kind in ("box", "mask"):
         raise SegmenterError(
-            f"{prompt.kind}: the background is marked by clicks and scribbles; got object_id 0"
+            f"{prompt.kind}: expected an object_id of at least 1, got 0; "
+            "the background is marked by clicks and scribbles"
         )
 
 

@@ -1,1 +1,1 @@
-"""Networks of one-shot segmenters in torch, in a folder that listing the plug-ins does not import."""
+"""Networks of one-shot segmenters in torch; listing the plug-ins does not import this folder."""

@@ -75,7 +75,7 @@ class StrokeRound:
         stroke_px: int,
         reach: float,
     ) -> StrokeRound:
-        """Draw the strokes of all rounds."""
+        """Build the newest round, and draw the strokes of all rounds so far."""
         strokes = list(chain(*rounds))
 
         def draw(frames: Mapping[int, Sequence[FrameStroke]]) -> dict[int, LabelMarks]:

@@ -78,7 +78,7 @@ def _following(
     frame: int,
     beta: float,
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Return weighted pairs of superpixels that the flow connects from `frame` to the next frame."""
+    """Return the pairs of superpixels that the flow connects from `frame` to the next frame, and their weights."""
     here = graphs[frame]
     there = graphs[frame + 1]
     height, width = video.size

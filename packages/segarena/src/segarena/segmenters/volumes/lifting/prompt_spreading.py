@@ -12,7 +12,7 @@ from segarena.prompts import Box, Click, Limits, Prompt
 
 
 def spread_prompts(prompts: Sequence[Prompt], spread: Spread) -> tuple[Prompt, ...]:
-    """Return the prompts of a first round, spread over all slices of the volume.
+    """Return the prompts of a first round, spread over other slices by the rule `spread`.
 
     "interpolate": positive clicks and boxes of single slices are keyframes. Every slice from the
     first to the last keyframe gets a prompt by linear interpolation. Slices in a gap of the object

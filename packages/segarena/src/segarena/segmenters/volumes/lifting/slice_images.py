@@ -165,7 +165,7 @@ class SliceEncodings:
         return encoded
 
     def _encode_together(self, planes: Sequence[int]) -> None:
-        """Encode the first slices that have no encoding in one pass, if the segmenter can."""
+        """Encode in one pass the first slices without an encoding, if the segmenter can encode batches."""
         if self._encode_batch is None or self._image_batch == 1 or planes[0] in self._alone:
             return
         missing = [plane for plane in planes if self._cache.peek(plane) is None]

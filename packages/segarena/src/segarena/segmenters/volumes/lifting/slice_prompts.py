@@ -180,7 +180,7 @@ def _convert_lasso(
 
 
 def limits_window(prompts: Iterable[Prompt], shape: Shape) -> Window:
-    """Return the window of the newest limits of each axis, or the whole volume without limits."""
+    """Return the window of the newest limits of each axis; an axis without limits is included as a whole."""
     window = [slice(0, length) for length in shape]
     for prompt in prompts:
         if isinstance(prompt, Limits):

@@ -81,7 +81,7 @@ class _PreviousRound:
         return cls(previous, logits, propagated)
 
     def on(self, plane: int, *, is_published: bool) -> Prediction | None:
-        """Return the previous prediction of a slice; None without logits if its mask is empty or `is_published`."""
+        """Return the previous prediction of a slice; without logits, None if the mask is empty or `is_published`."""
         mask = self.mask[plane]
         logits = self.logits.get(plane)
         # The published code passes on logits only, so a slice without logits has no mask prompt.
@@ -180,7 +180,7 @@ def _rounds_by_slice(
     lift: Lift,
     propagated: SlicePrompts,
 ) -> dict[int, tuple[tuple[Prompt, ...], ...]]:
-    """Return, for each slice to predict, one tuple of prompts per round with prompts on it."""
+    """Return, for each slice to predict, its prompts by round, without the rounds that have none on this slice."""
     newest = len(dialogue.rounds) - 1
     numbers = range(newest + 1) if lift.keeps_prompts else (newest,)
     rounds: list[SlicePrompts] = []

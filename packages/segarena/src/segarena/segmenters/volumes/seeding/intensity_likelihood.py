@@ -48,7 +48,7 @@ def inside_likelihood(grey: NDArray[np.float32], marks: NDArray[np.int8]) -> NDA
 
 
 def keep_seeded_parts(levels: NDArray[Any], marks: NDArray[np.int8]) -> NDArray[Any]:
-    """Set the connected parts of `levels` above 0 that contain no INSIDE seed to just below 0."""
+    """Lower to just below 0 those connected parts of `levels` above 0 that contain no INSIDE seed."""
     from scipy import ndimage
 
     parts, count = ndimage.label(levels > 0)

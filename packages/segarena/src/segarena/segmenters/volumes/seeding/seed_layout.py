@@ -73,7 +73,7 @@ class SeedingOptions:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SeededBlocks:
-    """Input of a solver: `blocks` of a window with their `marks`; the mask `before` stays outside the window."""
+    """Input of a solver: `blocks` of a window, their `marks`, and the mask `before`, kept outside the window."""
 
     blocks: Blocks
     marks: NDArray[np.int8]

@@ -34,7 +34,7 @@ class Seeds:
         self.marks = np.full(blocks.shape, UNKNOWN, np.int8)
 
     def draw_faces(self) -> None:
-        """Mark faces of the window inside the scan as OUTSIDE, or all faces if no block is OUTSIDE yet."""
+        """Mark the window's faces inside the scan as OUTSIDE; if that leaves no block OUTSIDE, mark all faces."""
         for anywhere in (False, True):
             for axis, (s, n) in enumerate(
                 zip(self.blocks.window, self.blocks.sample.shape, strict=True)

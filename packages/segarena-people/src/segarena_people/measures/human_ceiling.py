@@ -1,4 +1,4 @@
-"""Human ceiling: separability of people from people, with the same test, features and sample size as for users.
+"""Human ceiling: separability of people from one another, with the same test, features and sample size as for users.
 
 No simulated user can be expected to be closer to people than people are to each other. By person:
 the test compares two people at a time on the questions that both answered. By halves: the test
@@ -26,7 +26,7 @@ RowIndices = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HumanCeiling:
-    """Separability of people from people.
+    """Separability of people from one another.
 
     Attributes:
         tests: classifier test of each pair of people, or of each split into halves.

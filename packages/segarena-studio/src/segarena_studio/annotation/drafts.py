@@ -250,7 +250,7 @@ def read_newest_draft(session: Session, task: Task, base: int | None = None) -> 
 
 
 def find_last_edit(session: Session, task: Task) -> int | None:
-    """Return the newest revision from an editor, to which the undo history belongs, if later ones came from tracks."""
+    """If the newest revision came from tracks, return the newest one from an editor: the undo history belongs to it."""
     newest = session.get(Draft, (task.id, task.revision))
     if newest is None or not newest.client_id.startswith(TRACK_ID):
         return None
@@ -259,7 +259,7 @@ def find_last_edit(session: Session, task: Task) -> int | None:
 
 
 def diff_to_revision(session: Session, task: Task, base: int) -> ScenePatch | None:
-    """Return the patch from the newest draft back to an older one; None if that is no longer stored."""
+    """Return the patch from the newest draft back to an older one; None if the older one is no longer stored."""
     newest = session.get(Draft, (task.id, task.revision))
     earlier = session.get(Draft, (task.id, base))
     if newest is None or earlier is None:

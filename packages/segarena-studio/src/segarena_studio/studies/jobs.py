@@ -1,4 +1,4 @@
-"""Jobs that create a study or add a second round from a page: opening samples takes time."""
+"""Jobs that create a study or add its second round for a page, because opening samples takes time."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def check_save(save: SaveRequest) -> Document:
         InvalidInput: the document, id or history is invalid.
     """
     if not _CLIENT_ID.fullmatch(save.id):
-        raise InvalidInput("id: expected 1 to 64 of A-Z, a-z, 0-9, _ and -")
+        raise InvalidInput("id: expected 1 to 64 characters, each A-Z, a-z, 0-9, _ or -")
     if len(bytes(save.history)) > MOST_HISTORY_BYTES:
         raise InvalidInput(
             f"history: expected at most {MOST_HISTORY_BYTES:,} bytes, got {len(bytes(save.history)):,}"

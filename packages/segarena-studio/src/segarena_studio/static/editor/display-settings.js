@@ -46,7 +46,7 @@ export class DisplaySettings {
   }
 
   /**
-   * Brighten or darken: 16-bit pictures by their level.
+   * Brighten or darken the picture; if it has 16 bits, by its level.
    * @param {number} steps  negative to darken
    */
   brighten(steps) {
@@ -57,7 +57,7 @@ export class DisplaySettings {
   }
 
   /**
-   * Raise or lower the contrast: 16-bit pictures by the width of their window.
+   * Raise or lower the contrast; if the picture has 16 bits, by the width of its window.
    * @param {number} steps  negative to lower it
    */
   sharpen(steps) {

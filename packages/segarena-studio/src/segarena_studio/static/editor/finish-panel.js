@@ -10,7 +10,7 @@ import { check } from "./scene-checks.js";
 
 const LOOK_AFTER_MS = 800;
 const SHOWN = 40;
-/** How long Finish waits for the drawing to be saved, and how often it looks. */
+/** How long Finish waits for the drawing to be saved, and how often it checks. */
 const SAVED_WITHIN_MS = 20_000;
 const SAVED_STEP_MS = 50;
 

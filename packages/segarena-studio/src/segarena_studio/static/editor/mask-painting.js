@@ -20,7 +20,7 @@ import { ringsOf } from "./scene.js";
 /** @typedef {{ring: number[], polygon: Polygon}} OldOutline points of the scene, and their places */
 /** @typedef {(number | Point)[]} Outline an index of a vertex that stays, or the place of a new one */
 
-/** Largest distance of a removed vertex of the pixel outline from the simplified outline. */
+/** Largest distance between the simplified outline and a removed vertex of the pixel outline. */
 export const TOLERANCE_PX = 1;
 /** Distance from the stroke within which vertices may change. */
 const MARGIN_PX = 3;

@@ -152,7 +152,7 @@ export function discardOpen(steps) {
 }
 
 /**
- * Return the point of a target, reusing an existing one or creating it.
+ * Return the point at a snap target: an existing point, or a new one.
  * @param {Steps} steps
  * @param {Target} target
  */
@@ -176,7 +176,7 @@ function coinciding(scene, at) {
 }
 
 /**
- * Append the first of several candidate lines that does not cross the open outline.
+ * Append the first candidate line that does not cross the open outline.
  * @param {Steps} steps
  * @param {Ring[]} found
  */

@@ -53,7 +53,7 @@ function checkRegion(scene, region, depth) {
     found.push(fault("self-intersection", [region.id], meeting, message));
   }
   if (region.propagation === "proposed") {
-    found.unshift(fault("proposed", [region.id], first, "expected proposals to be accepted, corrected or deleted, got one of which nobody has decided yet"));
+    found.unshift(fault("proposed", [region.id], first, "expected proposals to be accepted, corrected or deleted, got one that nobody has decided on yet"));
   }
   if (!region.name.trim()) {
     found.unshift(fault("unnamed", [region.id], first, "expected a name, found none; name the region"));

@@ -131,7 +131,7 @@ def _time_to_press(prompt: PersonPrompt, habits: TimeHabits) -> TimedAct:
 
 
 def _stroke_gaps(prompt: PersonPrompt, habits: TimeHabits) -> Iterable[TimedAct]:
-    """Yield the times between strokes; the pointer movement between them is the known part."""
+    """Yield the times between strokes; the pointer movement and the press are their known part."""
     aim = habits.aim_edge if prompt.kind == "box" else habits.aim
     for one, two in pairwise(prompt.meant):
         way = _distance(one[-1], two[0]) / _diagonal(prompt)

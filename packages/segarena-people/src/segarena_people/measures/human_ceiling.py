@@ -145,7 +145,7 @@ def excess_over_ceiling(
     *,
     level: float = 0.95,
 ) -> tuple[float, float, float]:
-    """Return the AUC of a user against people minus the AUC between people, with its interval over groups.
+    """Return the AUC of a user against people minus the AUC between people, with an interval over groups.
 
     AUCs are medians, over people and over pairs of people. If all tests share groups and seed, each
     bootstrap resample contains the easily separable groups equally often for the user and for

@@ -33,7 +33,7 @@ _REQUESTED_AT_ONCE = 2
 
 
 class SceneAnalysis(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything about a drawing that takes long to compute.
+    """Everything about a drawing that takes a long time to compute.
 
     Attributes:
         result: result of the checks.

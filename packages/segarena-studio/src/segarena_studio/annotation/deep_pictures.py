@@ -61,7 +61,7 @@ def is_deep(kind: str) -> bool:
 
 
 def is_dicom(content: bytes) -> bool:
-    """Return whether a file begins like DICOM."""
+    """Return whether a file begins like a DICOM file."""
     return content[MAGIC_AT : MAGIC_AT + len(MAGIC)] == MAGIC
 
 

@@ -60,7 +60,7 @@ export class DepthList {
     this.dragged = null;
     /** @type {string | null} */
     this.last = null;
-    /** Which regions the list shows. */
+    /** The filter that selects the regions to show. */
     this.filter = new RegionFilter();
     /** Whether a click adds a region to the selection. */
     this.selectsSeveral = false;
@@ -448,7 +448,7 @@ class Row {
   }
 
   /**
-   * Build the choice between thing and stuff; the pressed button is the kind of the region.
+   * Build the choice between thing and stuff; the pressed button shows the kind of the region.
    * @param {boolean} isStuff
    */
   kindChoice(isStuff) {

@@ -12,7 +12,7 @@ export const MOST = 100;
 /** Brightness or contrast that doubles the factor of the filter. */
 const DOUBLES = 50;
 const STEP = 10;
-/** Share of the first window by which one step moves the level. */
+/** Share of the initial window's width by which one step moves the level. */
 const LEVEL_SHARE = 0.05;
 const WIDTH_FACTOR = 1.15;
 

@@ -178,7 +178,7 @@ export class Finishing {
 }
 
 /**
- * Send what is not saved yet and wait for it; return whether everything is saved. Do not wait if
+ * Send unsaved changes and wait for the answer; return whether everything is saved. Do not wait if
  * saving needs the user or the network first.
  * @param {Pick<import("./saving.js").Saving, "isSaved" | "retry" | "state">} saving
  * @param {() => boolean} isWanted  whether the user still waits

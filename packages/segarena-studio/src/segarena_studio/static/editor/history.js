@@ -172,7 +172,7 @@ export class Live {
   }
 
   /**
-   * Replace the previous change by this one; it stays visible even if it is rejected.
+   * Replace the previous change with this one; it stays visible even if it is rejected.
    * @param {Act} act
    */
   set(act) {

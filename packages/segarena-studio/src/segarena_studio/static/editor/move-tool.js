@@ -107,7 +107,7 @@ export class Moving {
   }
 
   /**
-   * Move the selected regions by arrow keys, unless these move the keyboard cursor.
+   * Move the selected regions with the arrow keys, unless these move the keyboard cursor.
    * @param {number} dx in px of the picture
    * @param {number} dy
    */

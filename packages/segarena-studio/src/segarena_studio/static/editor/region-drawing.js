@@ -79,7 +79,7 @@ export function addTrace(steps, id, start, end, { isLonger = false } = {}) {
 }
 
 /**
- * Replace the piece traced in the last step by the next alternative: the other arc, the straight
+ * Replace the piece traced in the last step with the next alternative: the other arc, the straight
  * line, and then the first arc again.
  * @param {Steps} steps
  */

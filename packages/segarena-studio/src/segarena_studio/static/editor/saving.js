@@ -106,7 +106,7 @@ export class Saving {
     this.theirs = start.theirs;
     /** The scene that this one and `theirs` both come from; null if unknown. */
     this.ancestor = start.ancestor ?? null;
-    /** What the server has at revision `base`; null if unknown. */
+    /** The content of the server's revision `base`; null if unknown. */
     this.synced = start.synced ?? null;
     this.keeping = new Keeping(this, drafts, start.adopted);
     this.news = start.news;

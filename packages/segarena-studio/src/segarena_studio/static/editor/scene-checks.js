@@ -132,8 +132,8 @@ function checkVisible(scene, { id }, depth) {
 }
 
 /**
- * Whether an outline of a region contains all vertices of another region. Vertices do not tell whether
- * a region shows through a hole, so this is false for regions with holes; the visible pixels tell.
+ * Whether an outline of a region contains all vertices of another region. Vertices do not show whether a
+ * region is visible through a hole, so this is false for regions with holes; the visible pixels show it.
  * @param {Scene} scene
  * @param {string} outer
  * @param {string} inner

@@ -61,7 +61,7 @@ export class Timeline {
     editor.listeners.add(() => this.show());
   }
 
-  /** Load the frames, show the region and the view of the frame before, and follow a propagation in progress. */
+  /** Load the frames, show the region and the view of the previous frame, and follow a propagation in progress. */
   async open() {
     const { editor } = this;
     const region = decodeURIComponent(location.hash.slice(1));
@@ -266,7 +266,7 @@ export class Timeline {
 }
 
 /**
- * The actions of videos, for the table in actions.js.
+ * The actions for videos, for the table in actions.js.
  * @param {() => Timeline | null} current returns the timeline; null while the page is opening
  * @returns {Action[]}
  */

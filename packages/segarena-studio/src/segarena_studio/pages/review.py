@@ -263,7 +263,7 @@ def _regions(
 
 
 def _outlines(document: Document, now: Document) -> list[RegionOutline]:
-    """Return the regions of an earlier revision, with whether their outlines are still the same."""
+    """Return the regions of an earlier revision; mark those whose outlines have not changed since."""
     known: dict[str, str] = {}
     for region, path in zip(now.regions, _paths(now), strict=True):
         known[region.id] = path

@@ -51,7 +51,7 @@ class TrackToPropagate:
     Attributes:
         region: id of the region.
         keys: outlines in the key frames, by index of the frame.
-        windows: frames that are propagated together, see `plan_windows`.
+        windows: frames that are propagated together; see `plan_windows`.
     """
 
     region: str

@@ -98,7 +98,7 @@ for (const form of /** @type {NodeListOf<HTMLFormElement>} */ (document.querySel
   });
 }
 
-// Files may be dropped anywhere, because the browser would open files dropped outside the form.
+// Files may be dropped anywhere, because the browser would otherwise open files dropped outside the form.
 const target = /** @type {HTMLFormElement | null} */ (document.querySelector("form[data-upload]"));
 
 /** @param {DragEvent} event */

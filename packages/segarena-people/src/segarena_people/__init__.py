@@ -1,1 +1,1 @@
-"""Tables of prompts that people gave, and simulated users that are fitted to these prompts and compared with them."""
+"""Tables of people's prompts, and simulated users that are fitted to these prompts and compared with people."""

@@ -128,7 +128,7 @@ class CollectedPrompt:
 
     @property
     def prompt(self) -> Click | Box | Scribble | Lasso:
-        """The prompt in the format of simulated users; the last line if it has several.
+        """The prompt in the format of simulated users; if it has several lines, the last one.
 
         Raises:
             InvalidPrompt: the points of the prompt are unknown; only a raster was recorded.
@@ -179,7 +179,7 @@ class Collection(Sequence[CollectedPrompt]):
 
     @classmethod
     def open(cls, path: Path | str, dataset: Dataset | str | None = None) -> Collection:
-        """Open a collection folder, or a Parquet table of prompts alone.
+        """Open a collection from its folder, or from a Parquet table of prompts.
 
         Args:
             path: the folder, or the path of a prompt table inside or outside a collection.
@@ -220,7 +220,7 @@ class Collection(Sequence[CollectedPrompt]):
 
     @property
     def name(self) -> str:
-        """Name of the collection; the names of its datasets if it has no name."""
+        """Name of the collection, or the names of its datasets if it has no name."""
         if self.source.name:
             return self.source.name
         datasets = dict.fromkeys(row.dataset for row in self._rows)

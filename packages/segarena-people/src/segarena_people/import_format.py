@@ -61,7 +61,7 @@ class ImportInputs:
 
     Attributes:
         masks: folder with object masks.
-        previous: folder with corrected masks.
+        previous: folder with the masks that people corrected.
         targets: dataset that was shown to people.
         scratch: empty temporary folder that exists while units are read.
     """
@@ -80,7 +80,7 @@ class ImportInputs:
         return self._folder(self.masks, "--masks", what)
 
     def need_previous(self, what: str) -> Path:
-        """Return the folder of corrected masks; for errors see `need_masks`."""
+        """Return the folder with the masks that people corrected; for errors see `need_masks`."""
         return self._folder(self.previous, "--previous-masks", what)
 
     def need_targets(self, what: str) -> TargetMasks:

@@ -182,7 +182,7 @@ def convert_prompt(given: PersonPrompt) -> Click | Box | Scribble | Lasso:
 
 
 def convert_prompts(given: PersonPrompt) -> tuple[Click | Box | Scribble | Lasso, ...]:
-    """Convert all strokes of a prompt that count; a click or box always gives one prompt.
+    """Convert the strokes that count in a prompt; a click or box always gives a single prompt.
 
     Raises:
         InvalidPrompt: as for `convert_prompt`.

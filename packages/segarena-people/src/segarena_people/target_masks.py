@@ -29,7 +29,7 @@ class TargetMasks:
         return self.dataset.load(sample_id)
 
     def whole(self, sample_id: str, target_id: str | None) -> Mask:
-        """Return the mask of an object of an image, bool (H, W); the target id may be omitted if there is only one.
+        """Return the mask of an object in an image, bool (H, W); an image with one object needs no target id.
 
         Raises:
             SampleInvalid: the sample has no such target, the target id was omitted although there

@@ -30,11 +30,11 @@ def test_formats_are_listed_with_their_terms():
 def test_a_folder_is_made_and_checked(tmp_path):
     told = run("import", "medscribble", written(tmp_path / "a"), "--out", tmp_path / "out")
     assert told.exit_code == 0, told.output
-    assert "2 prompts of 1 people" in told.output
+    assert "2 prompts of 1 person" in told.output
     assert "terms: Apache-2.0" in told.output
     assert run("check-prompts", tmp_path / "out" / "prompts.parquet").exit_code == 0
     checked = run("check-prompts", tmp_path / "out")
-    assert (checked.exit_code, checked.output) == (0, "2 prompts of 1 people\n")
+    assert (checked.exit_code, checked.output) == (0, "2 prompts of 1 person\n")
     next((tmp_path / "out" / "rasters").iterdir()).unlink()
     checked = run("check-prompts", tmp_path / "out")
     assert checked.exit_code == 1

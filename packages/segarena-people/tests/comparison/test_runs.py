@@ -52,6 +52,6 @@ def test_runs_without_people_are_refused_with_how_to_make_one(tmp_path):
         "clicks", segmenter="image-blind", dataset="demo", limit=1, rounds=2, out=tmp_path / "run"
     )
     with pytest.raises(
-        InvalidInput, match=r"people in them, got 1; runs without people: .*-u human -u centre"
+        InvalidInput, match=r"human users, got 1; runs without people: .*-u human -u centre"
     ):
         rank_runs([lonely.path])

@@ -146,5 +146,5 @@ def test_an_answer_that_takes_too_long_is_ended(picture):
 
 def test_segmenters_that_cannot_help_are_refused():
     for name in ("video-walk", "random-walker", "copy-support-mask", "degraded-truth"):
-        with pytest.raises(PluginInvalid, match="a segmenter of photographs"):
+        with pytest.raises(PluginInvalid, match="a segmenter for photographs"):
             SegmenterJob(PluginSpec(name), AssistantLimits()).open()

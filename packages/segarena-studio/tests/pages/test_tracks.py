@@ -80,7 +80,7 @@ def test_a_track_is_propagated_accepted_finished_and_exported(served, people, ta
     assert refused.status_code == 422
     assert refused.json()["message"] == (
         "not finished yet: expected proposals to be accepted, corrected or deleted, "
-        "got 1 of which nobody has decided yet"
+        "got 1 that nobody has decided on yet"
     )
     # Axel corrects the third frame by hand, and accepts the others from the first one.
     draw(axel, third, scene(disc(2), names=("disc",)))

@@ -1,4 +1,4 @@
-"""Group `segarena people`: commands for collected prompts. `segarena_studio.studies.commands` adds `study`."""
+"""Group `segarena people`, for collected prompts; `segarena_studio.studies.commands` adds the group `study`."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from segarena.reports.wording import count_text
 from segarena.terminal.exit_codes import FAILURES, one_line_errors
 from segarena_people.collection import TABLE_FILE, Collection
 from segarena_people.prompt_checks import check_collection, check_prompts
@@ -35,9 +36,9 @@ def check_command(
         if table.is_dir() and not any(finding.is_error for finding in findings):
             findings += check_collection(Collection.open(table))
     people = frame["person"].unique().to_list()
-    typer.echo(
-        f"{frame.height} prompts of {len([name for name in people if name]) or 'unknown'} people"
-    )
+    known = len([name for name in people if name])
+    told = count_text(known, "person", "people") if known else "unknown people"
+    typer.echo(f"{count_text(frame.height, 'prompt')} of {told}")
     for finding in findings:
         mark = "error: " if finding.is_error else ""
         typer.secho(mark + finding.message, fg="red" if finding.is_error else None)

@@ -85,7 +85,7 @@ def compare_command(
         typer.Option(
             "--out",
             "-o",
-            help="Output folder for page, tables and JSON; an interrupted comparison resumes from it.",
+            help="Output folder for the page, tables and JSON; an interrupted comparison resumes from it.",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print all results as JSON.")] = False,

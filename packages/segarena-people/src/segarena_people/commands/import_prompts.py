@@ -10,6 +10,7 @@ from rich.console import Console
 
 from segarena.reports.cells import Cell, Column
 from segarena.reports.sheets import Sheet
+from segarena.reports.wording import count_text
 from segarena.terminal.exit_codes import FAILURES, one_line_errors
 from segarena.terminal.progress import ProgressBar
 from segarena.terminal.sheet_output import show_sheet
@@ -105,7 +106,8 @@ def import_command(
                 dataset=dataset or "",
                 on_progress=bar.update,
             )
-    typer.echo(f"{out}: {summary.prompts} prompts of {summary.people or 'unknown'} people")
+    people = count_text(summary.people, "person", "people") if summary.people else "unknown people"
+    typer.echo(f"{out}: {count_text(summary.prompts, 'prompt')} of {people}")
     typer.echo(f"terms: {found.terms}")
     for finding in summary.findings:
         mark = "error: " if finding.is_error else ""

@@ -1,1 +1,1 @@
-"""Comparison of simulated users with people on the same questions, relative to how much people differ."""
+"""Comparison of simulated users with people on the same questions, relative to the differences between people."""

@@ -1,4 +1,4 @@
-"""Features of every answer: those of people, and a simulated user's replies to the same questions.
+"""Features of people's answers and of a simulated user's replies to the same questions.
 
 Each answer is a separate unit of work, so that several processes can share the work and an
 interrupted comparison can be resumed.
@@ -152,7 +152,7 @@ def measure_person(given: CollectedPrompt) -> MeasuredAnswer:
 
 
 def measure_reply(given: CollectedPrompt, reply: UserReply) -> MeasuredAnswer:
-    """Measure a simulated user's reply to a person's question, drawn in the stroke width of that person."""
+    """Measure a simulated user's reply to a question that a person answered, drawn in that person's stroke width."""
     if not reply.prompts:
         return MeasuredAnswer(values=None, refusal=reply.refusal)
     return _measured(given, reply.prompts)
@@ -187,7 +187,7 @@ def _measured(given: CollectedPrompt, prompts: Sequence[PlanarPrompt]) -> Measur
 
 
 def answer_ink(given: CollectedPrompt, prompts: Sequence[PlanarPrompt]) -> Mask:
-    """Return strokes as a mask, in the person's stroke width; the person's raster if there are no prompts."""
+    """Return strokes as a mask, in the person's stroke width, or the person's raster if there are no prompts."""
     if prompts:
         return rasterize_prompts(prompts, given.shape, stroke_width_px(given))
     return given.ink()

@@ -69,7 +69,7 @@ class ComparableAnswers:
 def select_answers(
     collection: Collection, kinds: Iterable[str] = COMPARABLE_KINDS
 ) -> ComparableAnswers:
-    """Select the answers that count and whose question a simulated user can answer."""
+    """Select the answers that count and whose questions a simulated user can answer."""
     wanted = set(kinds)
     kept: list[CollectedPrompt] = []
     reasons: Counter[str] = Counter()

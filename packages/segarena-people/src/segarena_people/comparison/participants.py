@@ -46,7 +46,7 @@ def check_users(specs: Mapping[str, PluginSpec], given: Sequence[str]) -> None:
 
 
 def _default_kinds(user: str) -> frozenset[str]:
-    """Return the prompt kinds of a user that can be built without options; else the empty set."""
+    """Return the prompt kinds of a user, or the empty set if the user cannot be built without options."""
     # A broken plug-in in another package must not stop this comparison.
     with suppress(Exception):
         return prompt_kinds(build("user", user)) or frozenset()
@@ -58,7 +58,7 @@ def picture_notes(
     given: CollectedPrompt,
     seed: int,
 ) -> list[str]:
-    """Return a note for each user that depends on pictures if only black pictures are available."""
+    """Return a note for each user that depends on pictures; used if only black pictures are available."""
     notes: list[str] = []
     for name, spec in specs.items():
         collector = ReplyCollector(build("user", spec), name=name, seed=seed)

@@ -131,7 +131,7 @@ def _finite(value: Any) -> Any:
 
 
 def verdicts(comparison: UserComparison, ranked: Sequence[SegmenterRanking] = ()) -> list[str]:
-    """Return verdicts for each user in the scopes with all labels, and on the segmenter rankings."""
+    """Return verdicts on each user in the scopes that include all labels, and on the segmenter rankings."""
     scopes = [found for found in comparison.scopes if not found.scope.label]
     several = len(scopes) > 1
     sentences: list[str] = []

@@ -141,7 +141,7 @@ def _value(one: Estimate | None, mark: CellMark = "") -> Value:
 
 
 def _range(each: Sequence[Estimate | None], mark: CellMark = "") -> Value:
-    """Format a median with its range as text."""
+    """Return the median of estimates, formatted with their range."""
     values = sorted(one.value for one in each if one is not None)
     if not values:
         return NO_VALUE
@@ -212,7 +212,7 @@ def features_sheet(found: ScopeResult, user: UserResult) -> Sheet:
 
 
 def top_features_sheet(scopes: Sequence[ScopeResult], most: int = 3) -> Sheet:
-    """Tabulate the features of each user that differ most, with both medians, one row per user."""
+    """Tabulate the features in which each user differs most from people, with the medians of both."""
     rows: list[tuple[Cell, ...]] = []
     for found in scopes:
         for user in found.users:
@@ -235,7 +235,7 @@ def _why(one: FeatureResult) -> str:
 
 
 def tests_sheet(found: ScopeResult) -> Sheet:
-    """Tabulate the other two-sample tests of every user."""
+    """Tabulate every user's two-sample tests, except for the classifier test."""
     rows: list[tuple[Cell, ...]] = []
     for user in found.users:
         for name, one in user.tests.items():
@@ -337,7 +337,7 @@ def slug(text: str) -> str:
 
 
 def segmenter_ranking_sheet(ranked: Sequence[SegmenterRanking]) -> Sheet:
-    """Tabulate how each user ranks segmenters next to how people rank them."""
+    """Tabulate each user's ranking of segmenters next to people's ranking."""
     rows: list[tuple[Cell, ...]] = []
     for one in ranked:
         rows.append(

@@ -193,7 +193,7 @@ def _statistic_table(
 
 
 def rank_runs(folders: Sequence[str | Path]) -> list[SegmenterRanking]:
-    """Rank segmenters from run folders with people and simulated users, one run per segmenter.
+    """Rank segmenters by their runs with human and simulated users, one run folder per segmenter.
 
     Raises:
         InvalidInput: there are fewer than two runs, or a run has no human user.
@@ -213,7 +213,7 @@ def rank_loaded_runs(runs: Sequence[Run]) -> list[SegmenterRanking]:
                 labels.append(run.label)
         without = f"; runs without people: {', '.join(labels)}" if labels else ""
         raise InvalidInput(
-            f"--run: expected two runs or more with people in them, got {len(runs)}{without}; "
+            f"--run: expected two or more runs with human users, got {len(runs)}{without}; "
             "create one with segarena run BENCHMARK -u human -u centre"
         )
     people = next(iter(with_people[0].users))

@@ -1,4 +1,4 @@
-"""Table of people's prompting times next to predicted times, which shows whether predictions are calibrated."""
+"""Table of people's measured and predicted prompting times, to show whether the predictions are calibrated."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ class AnswerSample:
     eq=False,
 )
 class TestUnit:
-    """Test of a user's answers against people's, paired row by row by question; or of people alone.
+    """Test of a user's answers against people's answers to the same questions, row by row; or of people alone.
 
     Attributes:
         people, user: answers of both; without a user, people are tested against each other.
@@ -141,7 +141,7 @@ def require_scikit_learn() -> None:
 
 
 def run_tests(unit: TestUnit) -> dict[str, Any]:
-    """Run the tests of a unit; return the tests between people, or the tested fields of `UserResult`."""
+    """Run the tests of a unit; return the tests between people, or a user's test results as fields of `UserResult`."""
     people = unit.people
     user = unit.user
     if user is None:
@@ -239,7 +239,7 @@ def _people_in_pairs(answers: AnswerSample) -> list[tuple[str, NDArray[np.bool_]
 
 
 def _test_people(unit: TestUnit) -> dict[str, list[SeparationResult]]:
-    """Test people in pairs; if no pair has enough answers, test random halves of all answers if these are enough."""
+    """Test people in pairs; if no pair has enough answers, test random halves of all answers if there are enough."""
     people = unit.people
     n = shared_sample_size(people)
     if n:
@@ -280,7 +280,7 @@ def _test_halves(unit: TestUnit) -> list[SeparationResult]:
 
 
 def shared_sample_size(people: AnswerSample) -> int:
-    """Return the smallest number of answers that a person has in the groups shared by a pair; 0 without pairs."""
+    """Return the smallest number of answers in shared groups, over all pairs and both people; 0 without pairs."""
     sizes: list[int] = []
     for (_, one), (_, other) in combinations(_people_in_pairs(people), 2):
         shared = np.intersect1d(people.groups[one], people.groups[other])
@@ -375,7 +375,7 @@ def _compare_features(unit: TestUnit, together: ClassifierTest | None) -> list[F
 
 
 def _permutation_tests(unit: TestUnit) -> dict[str, TwoSampleTest]:
-    """Run the other two-sample tests on a subsample; values are permuted within each question."""
+    """Run the two-sample tests other than the classifier test, on a subsample; permute values within questions."""
     if unit.user is None or len(unit.people.values) < FEWEST_ANSWERS:
         return {}
     rng = np.random.default_rng(unit.seed)

@@ -209,7 +209,7 @@ class _ComparisonRun:
     answers: tuple[CollectedPrompt, ...]
 
     def measure(self, name: str, user: PluginSpec | None) -> list[MeasuredAnswer]:
-        """Return the measured answers of people, or of a user instead, in the order of the answers."""
+        """Return the measured answers of people, or of a user to the same questions, in the same order."""
         index_of = {collected.row.id: index for index, collected in enumerate(self.collection)}
         number_of = {person: number for number, person in enumerate(self.collection.people)}
         units: dict[str, tuple[int, int]] = {}
@@ -280,7 +280,7 @@ class _ComparisonRun:
         measured: Mapping[str, Sequence[MeasuredAnswer]],
         user: str | None,
     ) -> TestUnit | None:
-        """Build a test unit from the answers that both people and a user have; None if there are too few."""
+        """Build a test unit from the questions that people and the user both answered; None if there are too few."""
         sides = [PEOPLE] if user is None else [PEOPLE, user]
         shared: list[int] = []
         for index in indices:

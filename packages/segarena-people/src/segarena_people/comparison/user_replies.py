@@ -70,7 +70,7 @@ class ReplyCollector:
         self._takes_volumes: bool | None = None  # unknown until the first reply
 
     def ask(self, given: CollectedPrompt, repeat: int = 0) -> UserReply:
-        """Ask the user for a prompt in the situation in which a person gave `given`, and return the reply.
+        """Ask the user the question that a person answered with `given`, and return the reply.
 
         `repeat` is the index of the user's dialogue about the target.
 
@@ -203,7 +203,7 @@ def build_turn(
 
 
 def requested_target(given: CollectedPrompt) -> Mask:
-    """Return the target that differs from the previous mask in exactly the person's goal."""
+    """Return the target whose only difference from the previous mask is the person's goal."""
     goal = given.goal
     previous = given.previous
     if previous is None or given.row.goal == "object":

@@ -52,7 +52,7 @@ class PersonBoxes:
 
     @property
     def sides_of_edges(self) -> NDArray[np.float64]:
-        """Length of the side that an edge's offset lengthens, for each edge, (n, 4)."""
+        """For each edge, the length of the side that the edge's offset lengthens, (n, 4)."""
         return self.sides_px[:, SIDE_OF_EDGE]
 
     @property
@@ -196,13 +196,13 @@ def _joint_extremeness(offsets: NDArray[np.float64]) -> float:
 
 
 def _factors(boxes: PersonBoxes) -> tuple[float, NDArray[np.float64]]:
-    """Return the standard deviation of the people's log factors, and the factor of each box's person, (n,)."""
+    """Return the standard deviation of people's log error factors, and the factor of each box's person, (n,)."""
     spread, effects = estimate_person_effects(np.log(_relative_errors(boxes)), boxes.people)
     return spread, np.exp(effects)
 
 
 def _relative_errors(boxes: PersonBoxes) -> NDArray[np.float64]:
-    """Return the mean absolute offset of each box relative to that of its size classes, (n,), above 0."""
+    """Return each box's mean absolute offset, relative to the means of its size classes, (n,), above 0."""
     errors = np.abs(boxes.offsets)
     relative = np.empty(boxes.offsets.shape)
     for inside in _class_members(boxes.sides_of_edges):

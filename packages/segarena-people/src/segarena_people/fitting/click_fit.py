@@ -196,7 +196,7 @@ def _fit_avoidance(
     power: int,
     habits: ClickHabits,
 ) -> float:
-    """Return the repulsion by earlier clicks that maximizes the likelihood of later ones."""
+    """Return the repulsion by earlier clicks under which the later clicks are most likely."""
     rows: list[list[float]] = []
     for view in views:
         densities: list[float] = []

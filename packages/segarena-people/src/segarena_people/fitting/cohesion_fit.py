@@ -89,7 +89,7 @@ def _measure_pair(
     model: StrokeModel,
     rng: np.random.Generator,
 ) -> tuple[float, FloatArray, FloatArray]:
-    """Return the distances of people's drawing and of candidates to the previous slice, and candidate logits."""
+    """Return the distances of the person's drawing and of candidates to the previous slice, and candidate logits."""
     repeated_habits = np.repeat(pair.habits[None], _CANDIDATES, axis=0)
     candidates = draw_candidates(pair.surface, repeated_habits, model, rng)
     meter = CandidateMeter(pair.surface)

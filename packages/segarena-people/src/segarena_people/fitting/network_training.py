@@ -93,7 +93,7 @@ def _add_unseen_classes(
     classes: NDArray[np.int64],
     count: int,
 ) -> tuple[FloatArray, FloatArray]:
-    """Extend the last layer to outputs for all classes."""
+    """Return the last layer with an output for every class, including classes without training rows."""
     all_weights = np.zeros((len(weights), count), np.float32)
     all_biases = np.full(count, _UNSEEN_LOGIT, np.float32)
     # For two classes scikit-learn has a single output, the logit of the second class.

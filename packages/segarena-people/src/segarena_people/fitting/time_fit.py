@@ -40,7 +40,7 @@ _LEAST_SPREAD = 0.05
 
 
 class TimedAct(NamedTuple):
-    """Measured seconds, and the predicted time of other acts within them."""
+    """Measured seconds of an act, and the predicted time of other acts that they include."""
 
     seconds: float
     known: LogNormalSeconds
@@ -122,7 +122,7 @@ def _diagonal(prompt: PersonPrompt) -> float:
 
 
 def _time_to_press(prompt: PersonPrompt, habits: TimeHabits) -> TimedAct:
-    """Return the time until the first press that counts; the assumed pointer movement is its known part."""
+    """Return the time until the first press that counts; the pointer movement and the press are its known part."""
     aim = habits.aim_edge if prompt.kind == "box" else habits.aim
     move = pointer_speed(prompt, habits).point(REST_DISTANCE, aim)
     known = sum_seconds([move, habits.press.seconds])
@@ -131,7 +131,7 @@ def _time_to_press(prompt: PersonPrompt, habits: TimeHabits) -> TimedAct:
 
 
 def _stroke_gaps(prompt: PersonPrompt, habits: TimeHabits) -> Iterable[TimedAct]:
-    """Yield the times between strokes; the pointer movement between them is the known part."""
+    """Yield the times between strokes; the pointer movement and the press are their known part."""
     aim = habits.aim_edge if prompt.kind == "box" else habits.aim
     for one, two in pairwise(prompt.meant):
         way = _distance(one[-1], two[0]) / _diagonal(prompt)

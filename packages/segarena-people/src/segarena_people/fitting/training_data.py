@@ -18,7 +18,7 @@ from segarena_people.fitting.stroke_fit import PersonDrawing
 
 
 def read_boxes(collection: Collection) -> PersonBoxes:
-    """Return the boxes of a collection that count, with the tight boxes around their goals.
+    """Return the boxes that count in a collection, with the tight boxes around their goals.
 
     Raises:
         InvalidInput: the collection has no boxes.
@@ -52,7 +52,7 @@ def read_boxes(collection: Collection) -> PersonBoxes:
 
 
 def read_person_clicks(collection: Collection) -> list[PersonClick]:
-    """Return the clicks of a collection that count, with their goals and the person's earlier clicks.
+    """Return the clicks that count in a collection, with their goals and the person's earlier clicks.
 
     Raises:
         InvalidInput: the collection has no clicks.

@@ -1,4 +1,4 @@
-"""Extreme clicks of Open Images: boxes from clicks on an object's top, bottom, left and right extreme point.
+"""Extreme clicks of Open Images: boxes from clicks on an object's top, bottom, left and right extreme points.
 
 Open Images publishes them as boxes, in fractions of the picture. The column `Source` is `xclick`
 for boxes that people clicked; boxes from other sources were not drawn by people. Tables since V6

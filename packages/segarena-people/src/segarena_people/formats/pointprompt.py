@@ -141,7 +141,8 @@ def _tries(path: Path, steps: int) -> list[int]:
     tries = [np.ravel(one) for one in read_object_array(path)]
     if len(tries) != steps or not all(len(one) for one in tries):
         raise InvalidMask(
-            f"{path}: expected one number for each of {steps} steps, got {len(tries)} values or empty ones"
+            f"{path}: expected one number for each of {steps} steps, got {len(tries)} entries or an "
+            "empty one; download it again"
         )
     if not all(one.dtype.kind in "biuf" and np.isfinite(one[0]) for one in tries):
         raise InvalidMask(

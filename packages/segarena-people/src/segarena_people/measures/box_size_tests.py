@@ -68,7 +68,8 @@ def run_size_tests(
     theirs = np.asarray(people, dtype=np.float64)
     if ours.shape != theirs.shape or ours.shape != (len(classes), 4):
         raise InvalidInput(
-            f"boxes: expected four features of each of {len(classes)}, got shapes {ours.shape} and {theirs.shape}"
+            f"boxes: expected four features for each of {len(classes)} boxes, "
+            f"got shapes {ours.shape} and {theirs.shape}"
         )
     names = np.asarray(classes)
     known = [(name, np.flatnonzero(names == name)) for name in dict.fromkeys(classes)]

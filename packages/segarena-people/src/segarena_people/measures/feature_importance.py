@@ -46,7 +46,7 @@ def rank_features(
     exchanges: int = 5,
     seed: int = 0,
 ) -> tuple[ClassifierTest, list[FeatureImportance]]:
-    """Run the classifier test; return it with the importances of all features, most important first.
+    """Run the classifier test; return its result with the importances of all features, most important first.
 
     >>> rng = np.random.default_rng(0)
     >>> people, simulated = rng.normal(size=(2, 300, 2)) + np.array([[[0, 0]], [[0, 9]]])

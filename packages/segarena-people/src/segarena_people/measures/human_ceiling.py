@@ -1,4 +1,4 @@
-"""Human ceiling: separability of people from people, with the same test, features and sample size as for users.
+"""Human ceiling: separability of people from one another, with the same test, features and sample size as for users.
 
 No simulated user can be expected to be closer to people than people are to each other. By person:
 the test compares two people at a time on the questions that both answered. By halves: the test
@@ -26,7 +26,7 @@ RowIndices = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HumanCeiling:
-    """Separability of people from people.
+    """Separability of people from one another.
 
     Attributes:
         tests: classifier test of each pair of people, or of each split into halves.
@@ -145,7 +145,7 @@ def excess_over_ceiling(
     *,
     level: float = 0.95,
 ) -> tuple[float, float, float]:
-    """Return the AUC of a user against people minus the AUC between people, with its interval over groups.
+    """Return the AUC of a user against people minus the AUC between people, with an interval over groups.
 
     AUCs are medians, over people and over pairs of people. If all tests share groups and seed, each
     bootstrap resample contains the easily separable groups equally often for the user and for

@@ -97,7 +97,7 @@ def _take_other_frames(
     task: Task,
     person_id: int,
 ) -> None:
-    """Assign the free tasks about the other frames of a video too, because one person follows its objects."""
+    """Also assign the free tasks about the other frames of the video, because one person annotates all of them."""
     if not project.has_videos:
         return
     video = video_of(task.picture.name)
@@ -116,7 +116,7 @@ def is_takeable(
     found: TaskAccess,
     person_id: int,
 ) -> bool:
-    """Return whether a person may choose this free task, see `list_takeable_tasks`."""
+    """Return whether a person may choose this free task; see `list_takeable_tasks`."""
     if found.task.person_id is not None:
         return False
     return any(
@@ -235,7 +235,7 @@ def deal_tasks(
 
 
 def is_assignable(session: Session, task: Task) -> bool:
-    """Return whether a task can be reassigned: it was not begun, or its annotator left the project."""
+    """Return whether a task can be reassigned: it has not been begun, or its annotator has left the project."""
     if task.state == "clean":
         return True
     is_free = (
@@ -281,7 +281,7 @@ def assign_task(
 
 
 def list_abandoned_tasks(session: Session, project_id: int) -> list[tuple[Person, int]]:
-    """Return people who left a project with unfinished tasks, and the number of these tasks."""
+    """Return the people who left a project with unfinished tasks, and the number of these tasks for each."""
     # Members may continue their tasks; only tasks of former members are abandoned.
     members = select(Member.person_id).where(Member.project_id == project_id)
     query = (
@@ -322,7 +322,7 @@ def release_begun_tasks(
 
 
 def _delete_history(session: Session, tasks: Sequence[Task]) -> None:
-    """Delete activity log and undo history of tasks before others continue them."""
+    """Delete the activity log and the undo history of each task, before others continue the tasks."""
     session.connection().execute(
         delete(LogSegment).where(LogSegment.task_id.in_([task.id for task in tasks]))
     )

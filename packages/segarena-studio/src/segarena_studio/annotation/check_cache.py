@@ -33,7 +33,7 @@ _REQUESTED_AT_ONCE = 2
 
 
 class SceneAnalysis(msgspec.Struct, frozen=True, kw_only=True):
-    """Everything about a drawing that takes long to compute.
+    """Everything about a drawing that takes a long time to compute.
 
     Attributes:
         result: result of the checks.
@@ -136,7 +136,7 @@ class CheckCache:
             return None
 
     def progress_of(self, task_id: int) -> CheckProgress | None:
-        """Return how far the analysis of a task is; None if it waits for others."""
+        """Return the progress of a task's analysis; None if it is waiting for other analyses."""
         with self._lock:
             task = self._tasks.get(task_id)
             return task.memory.progress if task else None
@@ -233,7 +233,7 @@ def _analyse(
 
 
 def _number_at(raster: RegionRaster) -> tuple[float, float] | None:
-    """Return (x, y) of a region's number, on its visible part if there is one."""
+    """Return the position (x, y) of a region's number, in the region's visible part if there is one."""
     at = region_centre(replace(raster, amodal=raster.visible)) or region_centre(raster)
     if at is None:
         return None

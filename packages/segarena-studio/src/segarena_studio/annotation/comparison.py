@@ -66,7 +66,7 @@ class UnmatchedRegion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class OrderDifference(msgspec.Struct, frozen=True, kw_only=True):
-    """Two matched regions in opposite depth order: ids in the first drawing, as ordered there."""
+    """Two matched regions whose depth order differs: their ids and their order in the first drawing."""
 
     front: str
     behind: str
@@ -91,7 +91,7 @@ class DrawingComparison(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def list_drawings(session: Session, task: Task) -> list[StoredDrawing]:
-    """Return all drawings of the picture of a task: that of the task first, then by task number."""
+    """Return all drawings of a task's picture: the task's own first, the others by task number."""
     query = (
         select(Task, Draft)
         .join(Draft, (Draft.task_id == Task.id) & (Draft.revision == Task.revision))

@@ -45,7 +45,7 @@ class DeepPicture:
     is_inverted: bool = False
 
     def render(self) -> NDArray[np.uint8]:
-        """Return the picture in its first window, uint8 (H, W, 3)."""
+        """Render the picture in its initial window, uint8 (H, W, 3)."""
         low, high = self.levels.low, self.levels.high
         table = self.levels.offset + self.levels.step * np.arange(2**16)
         greys = np.clip((table - low) * (255 / max(high - low, 1e-6)), 0, 255).round()
@@ -61,7 +61,7 @@ def is_deep(kind: str) -> bool:
 
 
 def is_dicom(content: bytes) -> bool:
-    """Return whether a file begins like DICOM."""
+    """Return whether a file begins like a DICOM file."""
     return content[MAGIC_AT : MAGIC_AT + len(MAGIC)] == MAGIC
 
 
@@ -86,7 +86,7 @@ def read_deep_picture(name: str, content: bytes) -> DeepPicture | None:
 
 
 def read_display_pixels(path: Path) -> NDArray[np.uint8]:
-    """Return a stored picture as uint8 (H, W, 3), upright; a 16-bit one in its first window."""
+    """Return a stored picture as uint8 (H, W, 3), upright; a 16-bit picture is rendered in its initial window."""
     content = path.read_bytes()
     deep = read_deep_picture(path.name, content)
     if deep is not None:
@@ -95,7 +95,7 @@ def read_display_pixels(path: Path) -> NDArray[np.uint8]:
 
 
 def display_png(path: Path, sha256: str) -> bytes:
-    """Return a 16-bit picture as PNG in its first window; `sha256` is the hash of its content."""
+    """Return a 16-bit picture as PNG, rendered in its initial window; `sha256` is the hash of the file."""
     with _lock:
         known = _cache.get(sha256)
     if known is not None:

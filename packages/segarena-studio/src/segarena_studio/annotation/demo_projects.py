@@ -167,7 +167,7 @@ def _draw_two(
     lead: int,
     now: float,
 ) -> None:
-    """Draw two photographs: one waits for review, the other is returned with a comment at a position."""
+    """Annotate two photographs: one drawing waits for review, the other is returned with a comment at a position."""
     annotator = select(Person.id).where(Person.name == earlier)
     person = session.scalars(annotator).one()
     found = (
@@ -264,7 +264,7 @@ def _judge(
     number: int,
     now: float,
 ) -> None:
-    """Set the state of a drawing by its number.
+    """Set the state of a drawing according to its number.
 
     0 and 1 are approved, 2 and 4 returned with a comment, 3 is in review, 5 stays in progress.
     """
@@ -286,7 +286,7 @@ def _judge(
             "",
             now,
         )
-        return_task(session, access, lead, "Please look at the order once more.", now)
+        return_task(session, access, lead, "Please check the depth order again.", now)
     elif number == 3:
         take_for_review(session, access, lead, now)
 

@@ -121,7 +121,7 @@ def check_save(save: SaveRequest) -> Document:
         InvalidInput: the document, id or history is invalid.
     """
     if not _CLIENT_ID.fullmatch(save.id):
-        raise InvalidInput("id: expected 1 to 64 of A-Z, a-z, 0-9, _ and -")
+        raise InvalidInput("id: expected 1 to 64 characters, each A-Z, a-z, 0-9, _ or -")
     if len(bytes(save.history)) > MOST_HISTORY_BYTES:
         raise InvalidInput(
             f"history: expected at most {MOST_HISTORY_BYTES:,} bytes, got {len(bytes(save.history)):,}"
@@ -250,7 +250,7 @@ def read_newest_draft(session: Session, task: Task, base: int | None = None) -> 
 
 
 def find_last_edit(session: Session, task: Task) -> int | None:
-    """Return the newest revision from an editor, to which the undo history belongs, if later ones came from tracks."""
+    """If the newest revision came from tracks, return the newest one from an editor: the undo history belongs to it."""
     newest = session.get(Draft, (task.id, task.revision))
     if newest is None or not newest.client_id.startswith(TRACK_ID):
         return None
@@ -259,7 +259,7 @@ def find_last_edit(session: Session, task: Task) -> int | None:
 
 
 def diff_to_revision(session: Session, task: Task, base: int) -> ScenePatch | None:
-    """Return the patch from the newest draft back to an older one; None if that is no longer stored."""
+    """Return the patch from the newest draft back to an older one; None if the older one is no longer stored."""
     newest = session.get(Draft, (task.id, task.revision))
     earlier = session.get(Draft, (task.id, base))
     if newest is None or earlier is None:

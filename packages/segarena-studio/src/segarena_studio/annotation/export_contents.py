@@ -87,7 +87,7 @@ class ExportedTask:
     frame: int = 0
 
     def read(self) -> Document:
-        """Return the drawing, with proposals that nobody has accepted."""
+        """Return the drawing, including proposals that nobody has accepted."""
         return read_document(decompress_body(self.document))
 
     def scene(self) -> Scene:
@@ -119,7 +119,7 @@ class ExportedTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExportContents:
-    """Everything in one export: title of the project, options, tasks by picture and annotator, time."""
+    """Contents of an export: the project's title, the options, the tasks by picture and annotator, and the time."""
 
     title: str
     wanted: ExportOptions

@@ -167,7 +167,7 @@ def find_export(
     project_id: int,
     person_id: int,
 ) -> tuple[Job, StoredArchive | None] | None:
-    """Return the job of a person's last large export, with its archive once finished; None without one."""
+    """Return the job of a person's last large export, with its archive once finished; None if there is none."""
     job = find_job(session, ExportProject.name, f"{project_id} {person_id}")
     if job is None or (job.state == "done" and not job.said):
         return None

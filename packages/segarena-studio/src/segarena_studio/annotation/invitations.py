@@ -124,7 +124,7 @@ def find_invitation(
     site: Site,
     text: str,
 ) -> ProjectInvitation | None:
-    """Return the unused invitation to a project with this text; None if the text is invalid or has expired."""
+    """Return the unused invitation whose link contains this text; None if the text is invalid or has expired."""
     key = find_key(session, "invitation", text, site.now())
     return None if key is None else _read_invitation(session, site, key)
 

@@ -195,7 +195,7 @@ def _keep(
     project_id: int,
     checked: CheckedPicture,
 ) -> tuple[bool, str]:
-    """Add a picture; return whether it is new, and the name of another picture of the same content, or ""."""
+    """Add a picture; return whether it is new, and the name of another picture with the same content, or ""."""
     with site.database.writing() as session:
         project = session.get(Project, project_id, with_for_update=True)
         if project is None:

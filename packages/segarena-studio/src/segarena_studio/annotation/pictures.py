@@ -142,7 +142,7 @@ def add_picture(
     checked: CheckedPicture,
     now: float,
 ) -> bool:
-    """Add a picture and its tasks to a project; return False when it exists already.
+    """Add a picture and its tasks to a project; return False if it already exists.
 
     Raises:
         InvalidInput: another picture already has the name, or one name would be a folder of the
@@ -288,7 +288,7 @@ def _check_folders(
 
 
 def place_pictures(session: Session, project: Project) -> None:
-    """Order the pictures of a project again, after it has got videos or has them no longer."""
+    """Reorder the pictures of a project, after its folders have become videos or are no longer videos."""
     for picture in session.scalars(select(Picture).where(Picture.project_id == project.id)):
         picture.place = _place(project, picture.name)
 

@@ -51,7 +51,7 @@ def preview_jpeg(
 
 
 def _open_small(path: Path, kind: str) -> Image.Image:
-    """Return a picture upright in RGB, at a fraction of its size if that is faster."""
+    """Return a picture, upright and in RGB, at a fraction of its size if that is faster."""
     if is_deep(kind):
         return Image.fromarray(read_display_pixels(path))
     # The picture was within the limit when it was added, so Pillow's own limit does not matter.

@@ -85,7 +85,7 @@ def count_states(session: Session, project_id: int) -> dict[str, int]:
 
 
 def count_tasks_by_state(session: Session, project_ids: Sequence[int]) -> dict[int, Counter[str]]:
-    """Return the number of tasks by state of several projects."""
+    """Return, for each of several projects, the number of tasks by state."""
     query = (
         select(Task.project_id, Task.state, func.count(Task.id))
         # One query for all projects on the page.

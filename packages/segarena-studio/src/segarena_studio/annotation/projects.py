@@ -334,7 +334,7 @@ def _apply(project: Project, rules: ProjectRules) -> None:
     labels = tuple(dict.fromkeys(label for label in stripped if label))
     if len(labels) > MOST_LABELS or any(len(label) > _LONGEST_LABEL for label in labels):
         raise InvalidInput(
-            f"names to suggest: expected at most {MOST_LABELS}, of at most {_LONGEST_LABEL} characters"
+            f"names to suggest: expected at most {MOST_LABELS}, each of at most {_LONGEST_LABEL} characters"
         )
     project.name = name
     project.guide = rules.guide.strip()

@@ -51,7 +51,7 @@ class TrackToPropagate:
     Attributes:
         region: id of the region.
         keys: outlines in the key frames, by index of the frame.
-        windows: frames that are propagated together, see `plan_windows`.
+        windows: frames that are propagated together; see `plan_windows`.
     """
 
     region: str
@@ -252,7 +252,7 @@ def fill_outlines(
     shape: tuple[int, int],
     work_shape: tuple[int, int],
 ) -> Mask:
-    """Return the mask of outlines of a picture of (H, W) pixels, bool, at working size."""
+    """Rasterize outlines, given in pixels of an (H, W) picture, to a bool mask at working size."""
     scale = np.divide(work_shape, shape)
     polygons: list[Points] = []
     for outline in outlines:
@@ -262,7 +262,7 @@ def fill_outlines(
 
 
 def trace_outlines(mask: Mask, shape: tuple[int, int]) -> RegionPolygons:
-    """Return the outlines of a mask at working size, in pixels of a picture of (H, W) pixels.
+    """Trace a mask at working size; return its outlines in pixels of an (H, W) picture.
 
     Outlines that meet themselves are left out; if two outlines meet each other, only the largest one
     is returned. Pieces and holes of fewer than 20 pixels of the mask are left out as well.

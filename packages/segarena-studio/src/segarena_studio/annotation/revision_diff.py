@@ -17,7 +17,7 @@ class Change(NamedTuple):
 
 
 def list_changes(before: Document, after: Document) -> list[Change]:
-    """Return the changes: regions of the second document in order, then deleted regions."""
+    """Return the changed regions: those of the second document in order, then the deleted ones."""
     known = {region.id: region for region in before.regions}
     remaining = [region.id for region in after.regions if region.id in known]
     order = [region.id for region in before.regions if region.id in set(remaining)]

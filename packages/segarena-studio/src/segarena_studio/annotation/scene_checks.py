@@ -91,7 +91,7 @@ def _unclosed_outline(document: Document) -> Finding:
 def _unaccepted_proposals(region_ids: tuple[str, ...]) -> Finding:
     text = (
         "expected proposals to be accepted, corrected or deleted, "
-        f"got {len(region_ids)} of which nobody has decided yet"
+        f"got {len(region_ids)} that nobody has decided on yet"
     )
     return Finding(kind="proposed", message=text, regions=region_ids)
 

@@ -83,7 +83,7 @@ def sum_short_gaps(
 
 
 def read_region_times(spent: str) -> dict[str, RegionTime]:
-    """Return the time of each region that ever existed in a task, from the JSON of the table."""
+    """Return the time spent on each region that ever existed in a task, from its JSON in the database."""
     times_ms: dict[str, list[float]] = json.loads(spent)
     times: dict[str, RegionTime] = {}
     for region, (total_ms, active_ms) in times_ms.items():

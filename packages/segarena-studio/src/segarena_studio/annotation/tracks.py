@@ -29,7 +29,7 @@ TrackState = Literal["drawn", "accepted", "proposed"]
 
 
 class VideoFrame(NamedTuple):
-    """A frame of a video: the task, its picture, and its newest document, compressed; None before the first."""
+    """A frame of a video: the task, its picture, and the newest document, compressed, or None before the first save."""
 
     task: Task
     picture: Picture
@@ -70,7 +70,7 @@ def list_frames(session: Session, task: Task) -> list[VideoFrame]:
 
 
 def lock_frames(session: Session, task: Task) -> list[VideoFrame]:
-    """Return the same frames, locked against other changes until the transaction ends."""
+    """Return the frames of `list_frames`, locked against other changes until the transaction ends."""
     # By id, so that two transactions lock them in the same order.
     locked = select(Task.id).where(Task.project_id == task.project_id)
     own = locked.where(Task.person_id == task.person_id).order_by(Task.id)
@@ -116,7 +116,7 @@ def list_tracks(frames: Sequence[VideoFrame]) -> list[FrameTracks]:
 
 
 def track_state(region: DrawnRegion) -> TrackState:
-    """Return how a region of a frame was made."""
+    """Return whether a region was drawn, proposed or accepted."""
     return region.propagation or "drawn"
 
 
@@ -196,7 +196,7 @@ def _set_outlines(
     region: dict[str, Any],
     outlines: RegionPolygons,
 ) -> None:
-    """Give a region new points, which replace unused ones first, as in the editor."""
+    """Set the outlines of a region; new points replace unused points first, as in the editor."""
     points: list[Any] = document["points"]
     used: set[int] = set(document.get("open", ()))
     for other in document["regions"]:

@@ -62,7 +62,7 @@ def count_waiting(
     projects: Sequence[tuple[Project, str]],
     person_id: int,
 ) -> dict[int, WaitingTasks]:
-    """Return the waiting tasks of a person by project id.
+    """Return how many tasks of each kind wait for a person, by project id.
 
     Args:
         session: read session.

@@ -134,7 +134,7 @@ def _check(segmenter: Any, spec: PluginSpec) -> None:
     # No ground truth exists during annotation.
     if not can or abilities.sees_truth:
         raise PluginInvalid(
-            f"{spec}: expected a segmenter of photographs that accepts clicks, boxes or scribbles"
+            f"{spec}: expected a segmenter for photographs that accepts clicks, boxes or scribbles"
         )
 
 

@@ -1,4 +1,4 @@
-"""Registry of runs that request prompts from the people of a site: one file per serving process in the data folder.
+"""Registry of runs that request prompts from the people of a site: one file in the data folder per process of a run.
 
 DATA/seats/3f9a2c01d4e5b687-1c0e55a2.json     location of a run that requests prompts now
 DATA/seats/asked/3f9a2c01d4e5b687.json         a permanent copy, for downloads of people's prompts
@@ -39,7 +39,7 @@ class ServedRun:
 
     @property
     def is_answered(self) -> bool:
-        """Whether a process currently answers for this run."""
+        """Whether a process of this run currently answers prompts."""
         return self.seats.is_answered
 
 

@@ -84,7 +84,7 @@ def _next(seats: Seats, person: str) -> str | None:
 
 
 def _target(info: SeatInfo) -> tuple[str, str, str]:
-    """Return the key of a task, which each person does only once.
+    """Return the key of a person's task; each person gets a task only once.
 
     The simulated user is part of the key: two kinds of users, such as with and without visible
     errors, are different tasks.

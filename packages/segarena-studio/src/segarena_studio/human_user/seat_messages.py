@@ -130,7 +130,7 @@ def describe_seat(
     seat: SeatInfo,
     seen: SamplePreview,
 ) -> dict[str, Any]:
-    """Return the constant part of a seat: sample and target, as run lengths."""
+    """Return the part of a seat that does not change, with the target as run lengths."""
     run = seats.info()
     return {
         "seat": seat.seat,

@@ -19,7 +19,7 @@ router = APIRouter(include_in_schema=False)
 @router.get("/studio/tasks/{task_id:int}/compare")
 @require_role("participant")
 def show_comparison(request: Request, task_id: int) -> Response:
-    """Show the drawing of a task next to those of other annotators of the picture."""
+    """Show the drawing of a task next to other annotators' drawings of the picture."""
     with site_of(request).database.reading() as session:
         found = find_task(session, task_id, visitor_of(request).person_id, needed="reviewer")
         drawings = list_drawings(session, found.task)

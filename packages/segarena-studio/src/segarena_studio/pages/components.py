@@ -19,7 +19,7 @@ router = APIRouter(include_in_schema=False)
 @router.get("/studio/components")
 @require_role("participant")
 def show_components(request: Request) -> Response:
-    """Show the tokens and every component in its states; only in a studio on this machine."""
+    """Show the design tokens, and every component in all its states; only in a studio on this machine."""
     if site_of(request).only_person is None:
         raise http_errors.unknown()
     tokens = list_tokens()
@@ -34,7 +34,7 @@ def show_components(request: Request) -> Response:
 
 
 def list_tokens() -> dict[str, str]:
-    """Return the tokens in page.css with their values in the light theme, in the order of the file."""
+    """Return the design tokens in page.css with their values in the light theme, in the order of the file."""
     sheet = read_text("segarena.reports", "page.css")
     # The first block after the opening brace is the light theme; other blocks only override it.
     light_theme = sheet[sheet.index(":root") : sheet.index("}")]

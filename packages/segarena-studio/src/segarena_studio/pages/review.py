@@ -231,7 +231,7 @@ def _regions(
     found: TaskAccess,
     analysis: SceneAnalysis | None,
 ) -> list[RegionOutline]:
-    """Return the regions of the newest revision; their hidden shares are unknown while it is analysed."""
+    """Return the regions of the newest revision; their hidden shares are unknown until its analysis is finished."""
     unknown = [None] * len(document.regions)
     spent = read_region_times(found.task.spent)
     views: list[RegionOutline] = []
@@ -263,7 +263,7 @@ def _regions(
 
 
 def _outlines(document: Document, now: Document) -> list[RegionOutline]:
-    """Return the regions of an earlier revision."""
+    """Return the regions of an earlier revision; mark those whose outlines have not changed since."""
     known: dict[str, str] = {}
     for region, path in zip(now.regions, _paths(now), strict=True):
         known[region.id] = path

@@ -83,7 +83,7 @@ def show_studies(request: Request) -> Response:
 @router.get(_PATH + "/new")
 @require_role("organiser")
 def show_new_study(request: Request, like: str = "") -> Response:
-    """Show the form of a new study, optionally filled in like an existing one."""
+    """Show the form of a new study, optionally with the values of an existing one."""
     texts = {**form_texts(Study(slug="x", title="x", dataset="demo")), **_FIRST}
     if like:
         with site_of(request).database.reading() as session:

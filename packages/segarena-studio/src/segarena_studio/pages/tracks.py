@@ -36,7 +36,7 @@ class SettleMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @router.get("/studio/tasks/{task_id:int}/frames")
 @require_role("participant")
 def give_frames(request: Request, task_id: int) -> Response:
-    """Return the frames of the video of a task with their tracks; none in a project without videos."""
+    """Return the frames of a task's video, with their tracks; none in a project without videos."""
     with site_of(request).database.reading() as session:
         found = _find_own(session, request, task_id)
         frames = list_frames(session, found.task) if found.project.has_videos else []

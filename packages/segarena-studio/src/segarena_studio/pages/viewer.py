@@ -125,7 +125,7 @@ CurrentKey = Annotated[DialogueKey, Depends(parse_key)]
 @router.get("/studio/look")
 @require_role("viewer")
 def show_shelf(request: Request) -> Response:
-    """List the collections; a single one opens at once."""
+    """List the collections; if there is only one, show it at once."""
     shelf = find_catalog(request)
     if len(shelf.collections) == 1:
         return RedirectResponse("/studio/look/0", 303)
@@ -193,7 +193,7 @@ def send_content(
     where: Annotated[list[str] | None, Query()] = None,
     sort: str = "",
 ) -> Response:
-    """Describe a view and its neighbours in a query."""
+    """Describe a view, and its neighbours among the rows of a query."""
 
     def told() -> ViewMessage:
         around = _neighbours(here, parse_query(words, where, sort), key)

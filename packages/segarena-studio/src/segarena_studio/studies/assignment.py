@@ -98,5 +98,5 @@ def choose_check_positions(
 
 
 def _lot(*parts: object) -> str:
-    """Return a reproducible random text for these values."""
+    """Return a pseudorandom text that these values determine."""
     return sha256("/".join(str(part) for part in parts))

@@ -67,7 +67,7 @@ def list_studies(data: Data = DATA, db: Db = None) -> None:
 @study.command("link")
 def add_link(
     name: Name,
-    most: Annotated[int, typer.Option(help="Number of people who may join by the link.")] = 100,
+    most: Annotated[int, typer.Option(help="Number of people who may join with the link.")] = 100,
     label: Annotated[str, typer.Option(help="Note for you about the recipients.")] = "",
     data: Data = DATA,
     db: Db = None,

@@ -103,7 +103,7 @@ def compute_corrections(
     storage: ContentStore,
     watch: SampleContext = lambda done, of: nullcontext(),
 ) -> list[ItemRow]:
-    """Return rows of the targets to correct; their pictures are in the storage.
+    """Return rows for the targets to correct; write their pictures to the storage.
 
     Raises:
         SegarenaError: the dataset or segmenter cannot be built, or the storage fails.

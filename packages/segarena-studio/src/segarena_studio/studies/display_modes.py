@@ -58,7 +58,7 @@ def _in_the_corner(cut_out: NDArray[np.uint8], mask: Mask) -> NDArray[np.uint8]:
 
 
 def _highlighted(picture: NDArray[np.uint8], mask: Mask) -> NDArray[np.uint8]:
-    """Return the picture with a border just outside of the target."""
+    """Return the picture with a border just outside the target."""
     width = max(2, round(_BORDER_SHARE * math.hypot(*mask.shape)))
     disk = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * width + 1, 2 * width + 1))
     grown = cv2.dilate(mask.astype(np.uint8), disk) > 0

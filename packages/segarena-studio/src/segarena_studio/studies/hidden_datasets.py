@@ -35,7 +35,7 @@ class HiddenDataset(NamedTuple):
 
 
 def list_hidden_datasets(session: Session) -> list[HiddenDataset]:
-    """Return the datasets hidden by open challenges; datasets that participants have are not hidden."""
+    """Return the datasets that open challenges hide; datasets that participants receive are not hidden."""
     query = select(Challenge).where(Challenge.state == "open").order_by(Challenge.id)
     hidden: list[HiddenDataset] = []
     for challenge in session.scalars(query):

@@ -1,4 +1,4 @@
-"""Jobs that create a study or add a second round from a page: opening samples takes time."""
+"""Jobs that create a study or add its second round for a page, because opening samples takes time."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class CorrectStudy(JobKind):
 
     @staticmethod
     def about(slug: str, segmenter: str) -> str:
-        """Return the subject of the job of a segmenter in a study."""
+        """Return the subject of the job in which a segmenter answers the clicks of a study."""
         return f"{slug}: {model_name(segmenter)}"
 
     @staticmethod

@@ -19,7 +19,7 @@ from segarena_server.db.orm_models import OrmModel
 
 
 class StudyRow(OrmModel):
-    """A study; its rules are in the description, see `segarena_studio.studies.description`."""
+    """A study; its rules are in the description. See `segarena_studio.studies.description`."""
 
     __tablename__ = "studies"
     __table_args__ = (CheckConstraint("state IN ('open', 'closed')", name="state"),)
@@ -70,7 +70,7 @@ class StudyItem(OrmModel):
 
 
 class StudyLink(OrmModel):
-    """An invitation link for a number of people; its text is derived from its number, see `visits.link_text`."""
+    """An invitation link for a number of people; `visits.link_text` derives its text from its number."""
 
     __tablename__ = "study_links"
 

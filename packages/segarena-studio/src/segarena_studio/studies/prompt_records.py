@@ -169,7 +169,7 @@ def _exclusion_of(trial: StudyTrial, visitor: StudyVisitor) -> Exclusion:
 
 
 def clicks_frame(session: Session, row: StudyRow) -> pl.DataFrame:
-    """Return all clicks on images in the columns of the clicks table and further columns, in order.
+    """Return all clicks on images, in order, with the columns of the clicks table and further columns.
 
     Further columns are `batch` (clicks made together), `person`, `display_mode` (as the
     published display-mode study names it), and `fate` (see `segarena_people.prompts`).

@@ -69,7 +69,7 @@ def form_texts(study: Study) -> dict[str, str]:
 
 
 def _fault_of(error: str) -> dict[str, str]:
-    """Return an error of msgspec by field: its message ends with the field, "- at `$.slug`"."""
+    """Return a msgspec error by field; the message ends with the field, as in "- at `$.slug`"."""
     reason, _, path = error.partition(" - at `$.")
     # `kinds[0]` belongs to the field `kinds`.
     field = path.partition("[")[0].rstrip("`")

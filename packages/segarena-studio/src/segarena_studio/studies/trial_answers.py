@@ -174,7 +174,7 @@ def judge_answer(
 
 
 def _distances(mask: Mask, pixels: NDArray[np.int_]) -> NDArray[np.float32]:
-    """Return the distance of each (row, column) from the mask; infinite outside of the picture.
+    """Return the distance of each (row, column) from the mask; infinite outside the picture.
 
     One distance transform serves all points: a stranger may send 20 000, and a search for each
     could take minutes.

@@ -47,7 +47,7 @@ def next_trial(
     site: Site,
     visit: Visit,
 ) -> StudyTrial | None:
-    """Return the current trial of a visit, created on demand; None if the participant has a choice or is done.
+    """Return the current trial of a visit, created on demand; None if the participant must choose or has finished.
 
     If it is None, the state of the visitor distinguishes the cases: ready, done, failed.
     """

@@ -197,7 +197,7 @@ def sign_key(site: Site, key: str) -> str:
 
 
 def read_signed_key(site: Site, cookie: str) -> str:
-    """Return the key in a cookie; "" without our signature."""
+    """Return the key in a cookie; "" if the cookie lacks our signature."""
     key, _, signature = cookie.partition(".")
     return key if secrets_match(signature, sign(site, "study key", key)) else ""
 
@@ -226,7 +226,7 @@ def finish_visit(
 
 
 def completion_code(site: Site, visit: Visit) -> str:
-    """Return the completion code of a participant; "" before the end of a batch, or after failing."""
+    """Return the completion code of a participant; "" before the visit has ended, or if it had no batch."""
     if visit.visitor.state != "done" or not visit.visitor.batches:
         return ""
     # Derived with the site's secret, so that the database alone cannot link a code to answers.

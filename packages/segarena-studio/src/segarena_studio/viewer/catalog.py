@@ -183,7 +183,7 @@ def open_catalog(
 
 
 def find_run_folders(path: Path) -> list[Path]:
-    """Return the path itself if it is a run folder, else the run folders below it by name."""
+    """Return the path itself if it is a run folder, else the run folders below it, sorted by path."""
     if (path / "run.json").is_file():
         return [path]
     return sorted(file.parent for file in path.rglob("run.json")) if path.is_dir() else []

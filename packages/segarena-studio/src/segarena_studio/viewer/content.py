@@ -97,7 +97,7 @@ def describe_dialogue(
 
 
 def _caption(values: dict[str, float]) -> str:
-    """Format name and value of the first metric; a dash if there is none."""
+    """Format the name and value of the first metric; a dash if there is none."""
     for name, value in values.items():
         return f"{name} {value:.3f}"
     return "–"

@@ -53,7 +53,7 @@ class RunAnswers:
         return len(self._runs)
 
     def kept(self, run: int, key: DialogueKey) -> list[int]:
-        """Return the rounds of a dialogue with stored masks."""
+        """Return the rounds of a dialogue that have stored masks."""
         return sorted(set(self._rows_of(run, key)["round"].to_list()))
 
     def replayed(self, run: int, key: DialogueKey) -> list[int]:

@@ -160,7 +160,7 @@ def encode_plane(
 
 
 def _two_bytes(voxels: NDArray[Any], levels: Quantization) -> NDArray[np.uint8]:
-    """Return (H, W, 3): high byte, low byte, 0."""
+    """Return quantized voxels as bytes (H, W, 3): high byte, low byte, 0."""
     bits = quantize(voxels, levels)
     shown = np.zeros((*bits.shape, 3), np.uint8)
     shown[:, :, 0] = bits >> 8

@@ -1,4 +1,4 @@
-"""Thumbnails for lists: the target in the middle of its surroundings, outlined."""
+"""Thumbnails for lists: the target, outlined and centred in its surroundings."""
 
 from __future__ import annotations
 

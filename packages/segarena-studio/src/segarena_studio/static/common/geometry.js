@@ -60,7 +60,7 @@ function exactTurn([ax, ay], [bx, by], [cx, cy]) {
 }
 
 /**
- * Return a product as two numbers with exactly that sum.
+ * Return a product exactly, as the sum of two numbers.
  * @param {number} a
  * @param {number} b
  */

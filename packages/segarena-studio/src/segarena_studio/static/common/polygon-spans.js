@@ -133,7 +133,7 @@ function bottomOf(spans) {
 }
 
 /**
- * Return the pixels not covered by any other spans, as row, first column, end, concatenated.
+ * Return the pixels not covered by any other spans, as a flat list: row, first column, end, row, ...
  * @param {Spans} spans
  * @param {Spans[]} covers
  */

@@ -1,6 +1,6 @@
 // Raw strokes: every sample with time and pressure, in picture and screen coordinates.
 //
-// Samples are neither smoothed, thinned nor moved, so that analysis rules can change later.
+// Samples are not smoothed, thinned or moved, so that analysis rules can change later.
 
 /**
  * @typedef {object} Sample  from pointer.js: x and y in CSS px of the element, time from performance.now()

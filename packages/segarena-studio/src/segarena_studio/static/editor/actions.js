@@ -225,7 +225,7 @@ function adjustNext(editor) {
 }
 
 /**
- * Whether the selected region was drawn just now by pointer: Enter then asks for its name instead of
+ * Whether the selected region has just been drawn with a pointer: Enter then asks for its name instead of
  * beginning the next outline.
  * @param {Editor} editor
  */

@@ -78,7 +78,7 @@ function valueOf(field) {
 }
 
 /**
- * Select a value; one that the project no longer offers is added.
+ * Select a value; add it if the project no longer offers it.
  * @param {HTMLSelectElement} select
  * @param {string} value
  */

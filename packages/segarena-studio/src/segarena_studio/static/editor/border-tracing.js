@@ -67,7 +67,7 @@ export function linesBetween(scene, id, from, to) {
 
 /**
  * Return the region along whose border two points can be joined: the preferred one if it has both
- * points on one outline, otherwise the frontmost that does.
+ * points on one outline, otherwise the frontmost region that does.
  * @param {Scene} scene
  * @param {number} from
  * @param {number} to

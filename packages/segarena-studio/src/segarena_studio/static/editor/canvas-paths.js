@@ -75,7 +75,7 @@ export class Shapes {
 
   /**
    * Draw a line that is visible on light and dark pictures; dashed lines are thin and have no dark
-   * underlay. The line of a proposal is broken, on an underlay that is not.
+   * underlay. The outline of a proposal is dashed too, but has a solid underlay.
    * @param {Context} context in image px
    * @param {View} view
    * @param {string} id
@@ -149,7 +149,7 @@ export class Shapes {
   }
 
   /**
-   * Transform a context so that it takes image px from here on.
+   * Transform a context so that it draws in image px from now on.
    * @param {Context} context
    * @param {View} view
    */

@@ -19,7 +19,7 @@ const STEPS = {
 };
 
 /**
- * Repeat a request until the checks are finished, the request fails or nobody waits any more.
+ * Repeat a request until the checks are finished, the request fails or nobody is waiting for it.
  * @param {() => Promise<Answer>} ask
  * @param {(progress: CheckProgress | null) => void} onProgress
  * @param {() => boolean} isWaiting
@@ -40,7 +40,7 @@ export async function askUntilChecked(ask, onProgress, isWaiting, pause_ms = AGA
 }
 
 /**
- * Say how far the checks are.
+ * Describe the progress of the checks.
  * @param {CheckProgress | null} progress  null while they wait for other drawings
  */
 export function progressText(progress) {

@@ -60,7 +60,7 @@ export class DepthList {
     this.dragged = null;
     /** @type {string | null} */
     this.last = null;
-    /** Which regions the list shows. */
+    /** The filter that selects the regions to show. */
     this.filter = new RegionFilter();
     /** Whether a click adds a region to the selection. */
     this.selectsSeveral = false;
@@ -146,7 +146,7 @@ export class DepthList {
 
   /**
    * Let a row follow the pointer once it has moved a few pixels; dropping it sets its position. The
-   * rows collapse meanwhile, and it lands where the pointer is. Escape cancels.
+   * rows collapse meanwhile, and the row lands where the pointer is. Escape cancels.
    * @param {PointerEvent} event
    * @param {Row} row
    */
@@ -324,7 +324,7 @@ class Row {
       this.list.choose(id, waysOf(event, this.list.selectsSeveral && !isButton));
     });
     this.item.addEventListener("mousedown", (event) => {
-      // A press that selects several must not begin to edit a name.
+      // A press that selects several regions must not begin to edit a name.
       if (event.ctrlKey || event.metaKey || event.shiftKey || this.list.selectsSeveral) event.preventDefault();
     });
     this.grip.addEventListener("pointerdown", (event) => {
@@ -393,7 +393,7 @@ class Row {
     this.grip.style.background = fill;
     this.grip.style.color = text;
     const called = nameOf(editor, id);
-    this.grip.setAttribute("aria-label", `${place + 1}: ${called}. Alt and arrows move it in depth.`);
+    this.grip.setAttribute("aria-label", `${place + 1}: ${called}. Alt with an arrow key moves it in depth.`);
     if (isSelected || isAlso) this.grip.setAttribute("aria-current", "true");
     else this.grip.removeAttribute("aria-current");
     if (document.activeElement !== this.name) this.name.value = region.name;
@@ -419,7 +419,7 @@ class Row {
     const { editor, id } = this;
     const isSeveral = editor.alsoSelected.size > 0;
     const overlaps = isSelected && !isSeveral ? editor.depth.overlapping(id) : [];
-    // The buttons of outlines refer to them by index, so they are renewed whenever outlines change.
+    // The buttons of outlines refer to outlines by index, so the buttons are rebuilt whenever outlines change.
     const outlines = isSelected && !isSeveral && region.starts ? editor.scene.outlines(id) : [];
     const key = isSelected ? JSON.stringify([outlines.length && editor.scene.revisionOf(id), BUTTON_ACTIONS.map(keyFor), region.is_stuff, region.propagation, editor.isReadOnly, isSeveral, overlaps.map((other) => [other, nameOf(editor, other), editor.scene.place(other) < editor.scene.place(id)])]) : "";
     if (key === this.shown) return;
@@ -448,7 +448,7 @@ class Row {
   }
 
   /**
-   * Build the choice between thing and stuff; the pressed button is the kind of the region.
+   * Build the choice between thing and stuff; the pressed button shows the kind of the region.
    * @param {boolean} isStuff
    */
   kindChoice(isStuff) {
@@ -543,7 +543,7 @@ class Row {
 }
 
 /**
- * Return how a press of a row selects.
+ * Return how a press on a row changes the selection.
  * @param {MouseEvent} event
  * @param {boolean} selectsSeveral
  */

@@ -47,7 +47,7 @@ export class DisplayPanel {
       does("brighter", "Brighter", KEYS[1], () => this.display.brighten(1)),
       does("softer", "Less contrast", KEYS[2], () => this.display.sharpen(-1)),
       does("sharper", "More contrast", KEYS[3], () => this.display.sharpen(1)),
-      does("as-it-was", "Brightness and contrast as they were", KEYS[4], () => this.display.reset()),
+      does("as-it-was", "Reset brightness and contrast", KEYS[4], () => this.display.reset()),
     ]; // prettier-ignore
   }
 
@@ -70,7 +70,7 @@ export class DisplayPanel {
   }
 
   /**
-   * Display a 16-bit picture with window and level from here on.
+   * Display a 16-bit picture with window and level from now on.
    * @param {ArrayBuffer} values  16 bits per pixel, low byte first
    * @param {DeepLevels} levels
    */

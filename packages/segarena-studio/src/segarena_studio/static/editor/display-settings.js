@@ -12,7 +12,7 @@ export const MOST = 100;
 /** Brightness or contrast that doubles the factor of the filter. */
 const DOUBLES = 50;
 const STEP = 10;
-/** Share of the first window by which one step moves the level. */
+/** Share of the initial window's width by which one step moves the level. */
 const LEVEL_SHARE = 0.05;
 const WIDTH_FACTOR = 1.15;
 
@@ -46,7 +46,7 @@ export class DisplaySettings {
   }
 
   /**
-   * Brighten or darken: 16-bit pictures by their level.
+   * Brighten or darken the picture; if it has 16 bits, by its level.
    * @param {number} steps  negative to darken
    */
   brighten(steps) {
@@ -57,7 +57,7 @@ export class DisplaySettings {
   }
 
   /**
-   * Raise or lower the contrast: 16-bit pictures by the width of their window.
+   * Raise or lower the contrast; if the picture has 16 bits, by the width of its window.
    * @param {number} steps  negative to lower it
    */
   sharpen(steps) {

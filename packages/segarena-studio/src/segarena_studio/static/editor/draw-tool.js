@@ -141,7 +141,7 @@ export class Drawing {
     if (target) this.editor.edit("vertex", null, (steps) => addSnapped(steps, target));
   }
 
-  /** Replace the border copied last by the next alternative, first the other arc. */
+  /** Replace the last copied border with the next alternative, of which the first is the other arc. */
   turn() {
     this.editor.edit("arc", null, (steps) => turnArc(steps));
   }

@@ -13,7 +13,7 @@ export const REFUSALS = {
   locked: "A region that contains this is locked; press L to unlock it.",
   large: "The region is too large to be painted; adjust its outline.",
   across: "This outline meets an outline of its region. Draw it inside the region for a hole, or outside for a further part.",
-  covered: "A region in front covers this place: this region continues behind it, so it has no hole here.",
+  covered: "A region in front covers this place. The region that you edit continues behind it, so there is no hole here.",
   joined: "Only regions whose outlines do not meet can be joined. If they meet, paint over the gap or the overlap instead.",
   outlines: "The border begins and ends on different outlines of the region. End it on the outline where it begins.",
   empty: "Nothing would be left of the region; delete it instead.",

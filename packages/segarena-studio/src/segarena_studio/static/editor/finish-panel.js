@@ -10,7 +10,7 @@ import { check } from "./scene-checks.js";
 
 const LOOK_AFTER_MS = 800;
 const SHOWN = 40;
-/** How long Finish waits for the drawing to be saved, and how often it looks. */
+/** How long Finish waits for the drawing to be saved, and how often it checks. */
 const SAVED_WITHIN_MS = 20_000;
 const SAVED_STEP_MS = 50;
 
@@ -178,7 +178,7 @@ export class Finishing {
 }
 
 /**
- * Send what is not saved yet and wait for it; return whether everything is saved. Do not wait if
+ * Send unsaved changes and wait for the answer; return whether everything is saved. Do not wait if
  * saving needs the user or the network first.
  * @param {Pick<import("./saving.js").Saving, "isSaved" | "retry" | "state">} saving
  * @param {() => boolean} isWanted  whether the user still waits

@@ -83,7 +83,7 @@ export class History {
     this.#live?.cancel();
     this.#live = new Live(this.scene, region, this.#done.at(-1)?.changes ?? [], (steps) => {
       this.#live = null;
-      // A merge takes the outlines of another revision, and whether a person drew them.
+      // A merge also takes over which outlines a person drew, so do not mark its changes as drawn.
       if (kind !== "merge") markEdited(steps);
       if (steps.changes.length) this.#note({ kind, region: steps.about, changes: steps.changes });
     });
@@ -100,7 +100,7 @@ export class History {
     return this.#tell(edit, "undo");
   }
 
-  /** Redo the edit undone last. */
+  /** Redo the edit that was undone last. */
   redo() {
     this.#live?.cancel();
     const edit = this.#undone.pop();
@@ -172,7 +172,7 @@ export class Live {
   }
 
   /**
-   * Replace the previous change by this one; it stays visible even if it is rejected.
+   * Replace the previous change with this one; it stays visible even if it is rejected.
    * @param {Act} act
    */
   set(act) {

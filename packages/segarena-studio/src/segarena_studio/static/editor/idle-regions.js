@@ -36,7 +36,7 @@ class Leaf {
   scale = 1;
   /** @type {[number, number]} */
   offset = [0, 0];
-  /** Regions that were held then, and are therefore missing. @type {Set<string>} */
+  /** Regions that were held when the layers were painted, and are therefore missing. @type {Set<string>} */
   held = new Set();
   lines = new Sheet();
   numbers = new Sheet();

@@ -25,7 +25,7 @@ export class KeysDialog {
     this.waiting = null;
     find("#keys-reset", HTMLButtonElement, dialog).addEventListener("click", () => {
       own.resetAll();
-      this.update("All keys are the usual ones again.");
+      this.update("All keys have been reset.");
     });
     // Escape would close the dialog, but here it only ends the wait for a key.
     dialog.addEventListener("keydown", (event) => this.key(event), { capture: true });

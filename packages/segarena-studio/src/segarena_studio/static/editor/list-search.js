@@ -1,4 +1,4 @@
-// The bar above the list of regions: search, filter by state, and what to do with several selected
+// The bar above the list of regions: search, filter by state, and actions on several selected
 // regions.
 
 import { find } from "../common/dom.js";

@@ -20,7 +20,7 @@ import { ringsOf } from "./scene.js";
 /** @typedef {{ring: number[], polygon: Polygon}} OldOutline points of the scene, and their places */
 /** @typedef {(number | Point)[]} Outline an index of a vertex that stays, or the place of a new one */
 
-/** Largest distance of a removed vertex of the pixel outline from the simplified outline. */
+/** Largest distance between the simplified outline and a removed vertex of the pixel outline. */
 export const TOLERANCE_PX = 1;
 /** Distance from the stroke within which vertices may change. */
 const MARGIN_PX = 3;
@@ -31,7 +31,7 @@ const LEAST_PART_PX = 16;
 const MOST_PIXELS = 120e6;
 
 /**
- * Paint a stroke as a new region in front of all. Return null, or the reason for a rejection.
+ * Paint a stroke as a new region in front of all others. Return null, or the reason for a rejection.
  * @param {Steps} steps
  * @param {Stroke} stroke
  */
@@ -113,7 +113,7 @@ function isInHole(outlines, at) {
 }
 
 /**
- * Return the outlines of a changed mask with as many vertices of the old outlines as possible. If
+ * Return the outlines of a changed mask, keeping as many vertices of the old outlines as possible. If
  * outlines would meet, they are simplified less.
  * @param {OldOutline[]} old
  * @param {Polygon[]} traced borders of the new mask, largest first

@@ -1,5 +1,5 @@
 // The mask tool: paint a region with a round brush, and erase. Each stroke is one undo step and
-// becomes an outline at once, so that saving and merging know nothing of masks.
+// becomes an outline at once, so that saving and merging need not handle masks.
 
 import { paintOn, paintRegion } from "./mask-painting.js";
 import { ruleAbout } from "./outline-rules.js";

@@ -37,7 +37,7 @@ export class Moving {
   /** Return a hint about the next possible actions. */
   advice() {
     const { selection, alsoSelected } = this.editor;
-    if (!selection.length) return "Drag a region; Shift and a click select several.";
+    if (!selection.length) return "Drag a region; Shift-click to select several.";
     return alsoSelected.size ? `Drag or use the arrows to move ${selection.length} regions.` : "Drag the region, or move it with the arrows.";
   }
 
@@ -55,7 +55,7 @@ export class Moving {
       return true;
     }
     this.from = touch.at;
-    // A long press of a finger or pen selects several. The keyboard cursor grabs what it presses.
+    // A long press of a finger or pen selects several regions. The keyboard cursor grabs what it presses.
     return touch.kind === "touch" || touch.kind === "pen";
   }
 
@@ -107,7 +107,7 @@ export class Moving {
   }
 
   /**
-   * Move the selected regions by arrow keys, unless these move the keyboard cursor.
+   * Move the selected regions with the arrow keys, unless these move the keyboard cursor.
    * @param {number} dx in px of the picture
    * @param {number} dy
    */

@@ -67,7 +67,7 @@ export class NamePrompt {
     const name = nameFrom(this.input.value);
     this.close();
     const changing = ids.filter((id) => scene.has(id) && scene.region(id).name !== name);
-    // An empty field never takes the names of several regions away.
+    // An empty field never removes the names of several regions.
     if (!changing.length || (!name && ids.length > 1)) return;
     editor.edit("name", changing.at(-1) ?? null, (steps) => setFields(steps, changing, "name", name));
   }
@@ -93,7 +93,7 @@ export class NamePrompt {
 }
 
 /**
- * Return a typed name as it is stored.
+ * Return a typed name in the form in which it is stored.
  * @param {string} text
  */
 export function nameFrom(text) {

@@ -44,7 +44,7 @@ export class Depth {
   }
 
   /**
-   * Return the visible area, not covered by any region in front, in pixels.
+   * Return the visible area, which no region in front covers, in pixels.
    * @param {string} id
    */
   visiblePx(id) {

@@ -21,7 +21,7 @@ import { patchScene } from "./scene-patch.js";
  */
 
 /**
- * Return the content of a picture to work on.
+ * Return the drawing on which the user continues.
  * @param {object} given
  * @param {Talk} given.talk
  * @param {Finder} given.drafts
@@ -37,7 +37,7 @@ export async function openPicture({ talk, drafts, tabs, person, task, earlyAnswe
   const left = [];
   for (const draft of kept) if (!(await tabs.lives(draft.tab))) left.push(draft);
   const isElsewhere = left.length < kept.length;
-  // The server tells what has changed since the revision that the draft is based on.
+  // The server reports what has changed since the revision that the draft is based on.
   const asked = left[0]?.base ?? 0;
   const address = `/studio/tasks/${task}/draft${asked ? `?base=${asked}` : ""}`;
   const early = await earlyAnswer;
@@ -83,7 +83,7 @@ function startOf({ base, own, news, sent, tab }, told, hasAncestor) {
 }
 
 /**
- * Return what the server has at its newest revision.
+ * Return the content of the server's newest revision.
  * @param {any} told
  * @returns {import("./saving.js").Content}
  */

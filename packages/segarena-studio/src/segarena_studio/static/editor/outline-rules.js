@@ -1,5 +1,5 @@
-// The rules for valid outlines: when a vertex is rejected, when closing is rejected, and what the
-// checks before finishing report.
+// The rules for valid outlines: when a vertex is rejected, when closing is rejected, and which faults
+// the checks before finishing report.
 
 import { firstCrossing, lineMeets, meetingOf } from "./self-intersections.js";
 import { area, boxesMeet, boxOf, isHole, isSame, outlinesContain } from "../common/geometry.js";
@@ -58,7 +58,7 @@ export function refusalOfOutline(scene, id) {
 
 /**
  * Whether regions in front of a region cover all pixels of a polygon. A hole may not be cut there: the
- * full extent of the region continues behind what covers it.
+ * full extent of the region continues behind the regions that cover it.
  * @param {Scene} scene
  * @param {string} id
  * @param {Polygon} polygon

@@ -5,7 +5,7 @@ import { ACTIONS } from "./actions.js";
 /** @typedef {import("./actions.js").Action} Action */
 /** @typedef {{getItem: (name: string) => string | null, setItem: (name: string, value: string) => void, removeItem: (name: string) => void}} Store  like localStorage */
 
-/** Groups of actions that work with one tool only, so that different ones may use the same key. */
+/** Groups of actions that work with one tool only, so that different groups may use the same key. */
 const TOOL_GROUPS = ["Drawing", "Painting", "Asking", "Adjusting"];
 /** Keys with a fixed meaning in the editor, in the browser, or for moving the focus. */
 const FIXED = /^(Ctrl\+|Alt\+|Shift\+)*(Arrow(Left|Right|Up|Down)|Enter|Escape|Space|Tab)$|^\?$|^F\d+$|^Ctrl\+(Shift\+)?[NTWQR]$/;
@@ -13,7 +13,7 @@ const FIXED = /^(Ctrl\+|Alt\+|Shift\+)*(Arrow(Left|Right|Up|Down)|Enter|Escape|S
 const FIXED_ACTIONS = ["press", "escape"];
 
 /**
- * Return the storage of the browser; one that keeps nothing if the browser denies it.
+ * Return the browser's storage, or one that stores nothing if the browser denies access.
  * @returns {Store}
  */
 export function browserStore() {
@@ -83,13 +83,13 @@ export class OwnKeys {
    */
   meet(one, other, key) {
     const areApart = one.group !== other.group && TOOL_GROUPS.includes(one.group) && TOOL_GROUPS.includes(other.group);
-    // The table itself gives some keys two meanings, depending on what is going on.
+    // The table itself gives some keys two meanings, depending on the situation.
     const isUsual = this.defaultsOf(one).includes(key) && this.defaultsOf(other).includes(key);
     return !areApart && !isUsual;
   }
 
   /**
-   * Give an action a key in place of its present ones, and take it from others.
+   * Replace the keys of an action with one key, and remove this key from other actions.
    * @param {Action} action
    * @param {string} key
    * @param {Action[]} from
@@ -101,7 +101,7 @@ export class OwnKeys {
   }
 
   /**
-   * Give an action its usual keys again, and take them from others that got them since.
+   * Restore the default keys of an action, and remove them from actions that got them meanwhile.
    * @param {Action} action
    */
   reset(action) {
@@ -126,7 +126,7 @@ export class OwnKeys {
       if (changed.length) this.store.setItem(this.name, JSON.stringify(own));
       else this.store.removeItem(this.name);
     } catch {
-      // A browser that stores nothing keeps the keys until the page is closed.
+      // If the browser stores nothing, the keys last until the page is closed.
     }
   }
 

@@ -1,5 +1,5 @@
-// Everything painted above the picture in each frame: idle regions from a cache, regions being
-// edited from scratch.
+// Everything painted above the picture in each frame: idle regions come from a cache, and
+// regions being edited are painted anew.
 
 import { colourOf } from "./region-colours.js";
 import { LEAST_EDGE, middlesOf } from "./adjust-tool.js";

@@ -41,7 +41,7 @@ export async function previewIn(image) {
 }
 
 /**
- * Replace the preview by the full picture. A lost connection only delays it.
+ * Replace the preview with the full picture. A lost connection only delays it.
  * @param {Picture} picture
  * @param {string} address
  * @param {OnProgress} onProgress

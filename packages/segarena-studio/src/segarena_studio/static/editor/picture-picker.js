@@ -1,4 +1,4 @@
-// The dialog of the other pictures of a project: continue with one of them, or copy the regions that
+// The dialog with the other pictures of a project: continue with one of them, or copy the regions that
 // the user has drawn on it.
 
 import { copyRegions } from "./region-commands.js";
@@ -31,7 +31,7 @@ export class PicturePicker {
     this.said = find("#picker-said", HTMLElement, dialog);
     this.form = find("#picker-take", HTMLFormElement, dialog);
     /**
-     * The video of this picture; null if it is no frame of a video.
+     * The video of this picture; null if it is not a frame of a video.
      * @type {string | null}
      */
     this.video = null;
@@ -52,7 +52,7 @@ export class PicturePicker {
     const { own, free } = answer.body;
     if (isCopy) this.showCopies(copyable(own, Number(this.task)));
     else this.showChoice(own, free);
-    // The page may have been scrolled by the list of an earlier call.
+    // The focus scrolls the dialog to the top, because an earlier list may have been scrolled.
     this.list.querySelector("button")?.focus();
   }
 

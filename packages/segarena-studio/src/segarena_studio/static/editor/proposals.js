@@ -32,12 +32,12 @@ export function acceptProposals(steps, ids) {
 }
 
 /**
- * Mark the propagated regions whose outlines were changed as drawn.
+ * Mark as drawn those propagated regions whose outlines were changed.
  * @param {Steps} steps the changes, which have been applied
  */
 export function markEdited(steps) {
   const { scene } = steps;
-  // A new vertex may have the number of an earlier one, which then seems to have moved.
+  // A new vertex may reuse the index of an earlier one, which then seems to have moved.
   const inserted = new Set(steps.changes.flatMap((change) => (change[0] === "ring" ? change[4] : [])));
   const edited = new Set(steps.changes.flatMap((change) => editedBy(scene, change, inserted)));
   for (const id of edited) if (scene.has(id) && scene.region(id).propagation) steps.setPropagation(id, "");
@@ -55,7 +55,7 @@ function editedBy(scene, change, inserted) {
   if (change[0] === "point" && change[2] && change[3] && !inserted.has(change[1])) return scene.owners(change[1]).map(({ id }) => id);
   if (change[0] !== "ring") return [];
   const [, id, , removed, added] = change;
-  // A neighbour that is drawn along a region adds vertices to its sides, which stay where they are.
+  // Drawing a neighbour along a region adds vertices to the region's sides but does not move the sides.
   const isOnLine = removed.length === 0 && scene.has(id) && added.every((point) => isOnOutlineWithout(scene, id, point, added));
   return isOnLine ? [] : [id];
 }

@@ -118,7 +118,7 @@ export function duplicateRegions(steps, ids, by) {
 }
 
 /**
- * Add the regions of another drawing in front of all, in their order and with their common borders.
+ * Add the regions of another drawing in front of all others, in their order and with their common borders.
  * @param {Steps} steps
  * @param {import("./scene.js").SceneDocument} document
  * @param {[number, number]} scale factors of x and y, if the other picture has another size

@@ -79,7 +79,7 @@ export function addTrace(steps, id, start, end, { isLonger = false } = {}) {
 }
 
 /**
- * Replace the piece traced in the last step by the next alternative: the other arc, the straight
+ * Replace the piece traced in the last step with the next alternative: the other arc, the straight
  * line, and then the first arc again.
  * @param {Steps} steps
  */
@@ -152,7 +152,7 @@ export function discardOpen(steps) {
 }
 
 /**
- * Return the point of a target, reusing an existing one or creating it.
+ * Return the point at a snap target: an existing point, or a new one.
  * @param {Steps} steps
  * @param {Target} target
  */
@@ -176,7 +176,7 @@ function coinciding(scene, at) {
 }
 
 /**
- * Append the first of several candidate lines that does not cross the open outline.
+ * Append the first candidate line that does not cross the open outline.
  * @param {Steps} steps
  * @param {Ring[]} found
  */

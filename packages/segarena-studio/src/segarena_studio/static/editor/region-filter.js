@@ -1,4 +1,4 @@
-// Which regions the list shows: those whose name contains the typed words, and those in a state.
+// The filter of the list of regions: by words in the name, and by state.
 
 /** @typedef {import("./scene.js").Region} Region */
 /** @typedef {"" | "unnamed" | "hidden" | "locked" | "thing" | "stuff"} Choice */

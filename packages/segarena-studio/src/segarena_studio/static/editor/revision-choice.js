@@ -7,7 +7,7 @@ import { ringsOf } from "./scene.js";
 /** @typedef {import("./scene-changes.js").Steps} Steps */
 
 /**
- * Replace the current scene by another one, as steps that can be undone together.
+ * Replace the current scene with another one, as steps that can be undone together.
  * @param {Steps} steps
  * @param {SceneDocument | null} document  null for an empty scene
  */

@@ -3,8 +3,8 @@
 // After each edit the draft is stored in this browser; after each object, and at most 1.5 seconds
 // after an edit, it is sent to the server. The state is "saved" only after the server has
 // acknowledged it. A save that was not answered is sent again with the same id, and the server
-// deduplicates by id. A save has only the differences to the server's revision where that is known
-// here. A revision from elsewhere is never overwritten: it is merged, or the user chooses between
+// deduplicates by id. A save contains only the differences from the server's revision if that is
+// known here. A revision from elsewhere is never overwritten: it is merged, or the user chooses between
 // the two.
 
 import { Keeping } from "./draft-storage.js";
@@ -71,7 +71,7 @@ const MOST_ENTRIES = 20_000;
 const MOST_OWN = 20;
 /** Maximum size of a request that browsers still send while a page closes, in bytes. */
 const MOST_WHEN_LEAVING = 60_000;
-/** How soon to try again to merge while the user is dragging something, in ms. */
+/** Delay before another attempt to merge if the user is dragging something, in ms. */
 const MERGE_AGAIN_MS = 400;
 const SAVING = "Saving…";
 /** @type {Kind[]} */
@@ -106,7 +106,7 @@ export class Saving {
     this.theirs = start.theirs;
     /** The scene that this one and `theirs` both come from; null if unknown. */
     this.ancestor = start.ancestor ?? null;
-    /** What the server has at revision `base`; null if unknown. */
+    /** The content of the server's revision `base`; null if unknown. */
     this.synced = start.synced ?? null;
     this.keeping = new Keeping(this, drafts, start.adopted);
     this.news = start.news;
@@ -435,7 +435,7 @@ function isSmall(body) {
 }
 
 /**
- * Send the whole drawing where a patch was rejected, and no undo history where that was rejected:
+ * Send the whole drawing if a patch was rejected, and no undo history if that was rejected:
  * losing the undo stack is better than not saving. Return whether there was anything to leave out.
  * @param {Save} save
  */

@@ -82,7 +82,7 @@ export class Steps {
 
   /**
    * Replace points of one outline; "" is the open outline. Points inserted between two outlines are
-   * added to the first one.
+   * added to the first outline.
    * @param {string} id
    * @param {number} at
    * @param {number} count
@@ -144,7 +144,7 @@ export class Steps {
   }
 
   /**
-   * Add a region that has an id already.
+   * Add a region that already has an id.
    * @param {Region} region
    * @param {number} place
    */

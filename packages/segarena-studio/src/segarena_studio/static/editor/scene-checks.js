@@ -53,7 +53,7 @@ function checkRegion(scene, region, depth) {
     found.push(fault("self-intersection", [region.id], meeting, message));
   }
   if (region.propagation === "proposed") {
-    found.unshift(fault("proposed", [region.id], first, "expected proposals to be accepted, corrected or deleted, got one of which nobody has decided yet"));
+    found.unshift(fault("proposed", [region.id], first, "expected proposals to be accepted, corrected or deleted, got one that nobody has decided on yet"));
   }
   if (!region.name.trim()) {
     found.unshift(fault("unnamed", [region.id], first, "expected a name, found none; name the region"));
@@ -132,8 +132,8 @@ function checkVisible(scene, { id }, depth) {
 }
 
 /**
- * Whether an outline of a region contains all vertices of another region. Vertices do not tell whether
- * a region shows through a hole, so this is false for regions with holes; the visible pixels tell.
+ * Whether an outline of a region contains all vertices of another region. Vertices do not show whether a
+ * region is visible through a hole, so this is false for regions with holes; the visible pixels show it.
  * @param {Scene} scene
  * @param {string} outer
  * @param {string} inner

@@ -25,7 +25,7 @@ const CONTENT = ["name", "is_stuff"];
 const VIEW = ["is_hidden", "is_locked"];
 
 /**
- * Merge their drawing into the editor, as one undo step. Return whether that was possible: "busy"
+ * Merge the other revision into the editor, as one undo step. Return whether that was possible: "busy"
  * while the user is dragging something.
  * @param {Editor} editor
  * @param {SceneDocument} ancestor the drawing that both come from
@@ -85,7 +85,7 @@ function repeatedIds(ancestor, mine, theirs) {
 }
 
 /**
- * Apply their changes to the scene.
+ * Apply the changes of the other revision to the scene.
  * @param {Steps} steps
  * @param {SceneDocument} ancestor
  * @param {SceneDocument} theirs

@@ -134,7 +134,7 @@ function diffHistories(before, after) {
 }
 
 /**
- * A history loses steps at both ends and gains them at its end.
+ * A history can lose steps at its beginning and at its end, and gains steps at its end.
  * @param {any[]} before
  * @param {any[]} after
  * @returns {ListPatch}

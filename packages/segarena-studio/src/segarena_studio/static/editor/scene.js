@@ -49,7 +49,7 @@ export class Scene {
   revision = 0;
   /** The number of the next region; never decreases, so that ids are unique. */
   nextId = 1;
-  /** The beginning of new ids; each frame of a video has its own, because an id names a track. */
+  /** The prefix of new ids; each frame of a video has its own, because an id names a track. */
   idPrefix = "r";
 
   /** @type {Region} the open outline shares points like any other region */

@@ -74,7 +74,7 @@ export function isSimple(polygon) {
 
 /**
  * Return two sides that intersect where they should not, by the indices of their first vertices,
- * with a vertex or corner near that position; null for a simple polygon.
+ * and a vertex or corner near the intersection; null for a simple polygon.
  * @param {Polygon} polygon
  * @returns {{first: number, second: number, at: Point} | null}
  */

@@ -61,7 +61,7 @@ export class Timeline {
     editor.listeners.add(() => this.show());
   }
 
-  /** Load the frames, show the region and the view of the frame before, and follow a propagation in progress. */
+  /** Load the frames, show the region and the view of the previous frame, and follow a propagation in progress. */
   async open() {
     const { editor } = this;
     const region = decodeURIComponent(location.hash.slice(1));
@@ -219,7 +219,7 @@ export class Timeline {
     this.showNews();
   }
 
-  /** Show proposals that this frame has got meanwhile; edits that are not saved yet are merged when they are. */
+  /** Show proposals that have arrived for this frame; if edits are unsaved, saving merges the proposals into them. */
   showNews() {
     const frame = this.frames.find(({ task }) => task === this.task);
     const { editor, saving } = this;
@@ -266,7 +266,7 @@ export class Timeline {
 }
 
 /**
- * The actions of videos, for the table in actions.js.
+ * The actions for videos, for the table in actions.js.
  * @param {() => Timeline | null} current returns the timeline; null while the page is opening
  * @returns {Action[]}
  */
@@ -309,7 +309,7 @@ export function tracksOf(scene) {
 }
 
 /**
- * Return the mark of a frame: the state of a region, or of all regions, of which a proposal matters most.
+ * Return the mark of a frame: the state of a region, or that of all regions, where a proposal takes precedence.
  * @param {Record<string, TrackState>} tracks
  * @param {string | null} region
  * @returns {Mark}
@@ -366,7 +366,7 @@ export function finishedText(finished, left) {
 }
 
 /**
- * Keep what is seen of the picture for the next frame of this tab, unless it is the whole picture.
+ * Keep the visible part of the picture for the next frame in this tab, unless the whole picture is visible.
  * @param {[number, number, number, number]} box in image px
  * @param {[number, number]} size of the picture
  */
@@ -377,7 +377,7 @@ function keepView([x0, y0, x1, y1], size) {
 }
 
 /**
- * Return the box that was seen in the frame before, once; null if that had another size.
+ * Return the box that was visible in the previous frame, and forget it; null if that frame had another size.
  * @param {[number, number]} size of the picture
  * @returns {[number, number, number, number] | null}
  */

@@ -163,7 +163,7 @@ export class Tracing {
   }
 
   /**
-   * Return the position as a place on this region's outline; the place itself if the region has no outline there.
+   * Return the position on a region's outline nearest to a place; the place itself if the region has no outline.
    * @param {string} region
    * @param {End} place
    * @returns {End}

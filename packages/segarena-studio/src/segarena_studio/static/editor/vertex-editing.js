@@ -104,7 +104,7 @@ export function deletePoints(steps, points, { only = null } = {}) {
 }
 
 /**
- * Replace a region's shared vertices by its own copies.
+ * Replace a region's shared vertices with its own copies.
  * @param {Steps} steps
  * @param {string} id
  * @param {Iterable<number>} points
@@ -210,7 +210,7 @@ function insertBetween(steps, a, b, point, regions = null) {
 }
 
 /**
- * Delete points together. An outline of which no point is left is deleted, unless it is the only one of
+ * Delete points together. An outline without remaining points is deleted, unless it is the only one of
  * its region.
  * @param {Steps} steps
  * @param {number[]} points
@@ -252,7 +252,7 @@ export function deleteOutline(steps, id, point) {
 }
 
 /**
- * Replace a region's shared points by its own copies; return its resulting points.
+ * Replace a region's shared points with its own copies; return its resulting points.
  * @param {Steps} steps
  * @param {string} id
  * @param {number[]} points

@@ -37,7 +37,7 @@ export async function fillOf(target, prediction, ignore, { isHighlighted, showsE
 }
 
 /**
- * Trace the borders of each label of a plane as paths, in its pixels.
+ * Trace the borders of each label of a plane as paths, in the plane's pixels.
  * @param {Plane} plane
  * @param {number} objects
  */

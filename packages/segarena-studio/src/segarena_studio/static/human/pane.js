@@ -18,8 +18,8 @@ import { shownSize } from "../../../reports/viewer/plane-geometry.js";
 /** @typedef {import("../../../reports/viewer/plane-geometry.js").Plane} Plane */
 
 /**
- * Margin around a slice of a volume, which has its own black border; pictures get a wider one, with
- * room to draw.
+ * Margin around a slice of a volume. Slices already have a black border; pictures get a wider margin,
+ * with room to draw.
  */
 const SLICE_MARGIN_PX = 4;
 

@@ -290,7 +290,7 @@ async function open(root) {
 const root = document.getElementById("compare");
 if (root) {
   open(root).then(
-    // Tests find regions on the screen by this.
+    // Tests use this to find regions on the screen.
     (page) => Object.assign(window, { segarena: page }),
     (error) => {
       const place = find("[data-waiting]", HTMLElement, root);

@@ -77,7 +77,7 @@ export function listDisagreements(comparison, threshold, one, other, task) {
 }
 
 /**
- * Say how much of two drawings matches.
+ * Describe how well two drawings match.
  * @param {Comparison} comparison
  */
 export function summaryOf({ matches, only_one, only_other, orders, order_pairs }) {

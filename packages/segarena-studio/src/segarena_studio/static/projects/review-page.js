@@ -170,7 +170,7 @@ async function watchChecks(place) {
     () => true,
   );
   bar.hidden = true;
-  // Whoever has begun to write reloads the page later.
+  // A reader who has begun to write reloads the page later.
   const hasText = [...document.querySelectorAll("textarea")].some((field) => field.value !== field.defaultValue);
   if (answer.outcome === "done" && !hasText) return location.reload();
   said.textContent = answer.outcome === "done" ? "The drawing has been checked. Reload the page to see the problems." : answer.message;

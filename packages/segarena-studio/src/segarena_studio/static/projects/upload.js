@@ -31,7 +31,7 @@ async function send(form, file) {
 }
 
 /**
- * Return the name of a file with the folders that were chosen, which videos consist of.
+ * Return the name of a file, including the chosen folder: the frames of a video share a folder.
  * @param {File} file
  */
 function nameOf(file) {
@@ -88,17 +88,17 @@ for (const form of /** @type {NodeListOf<HTMLFormElement>} */ (document.querySel
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     const files = inputs.flatMap((input) => [...(input.files ?? [])]);
-    // Other files in a folder, such as hidden ones, are no mistake of the person.
+    // Skip other files in a chosen folder, such as hidden ones, without an error.
     void sendAll(form, files.filter((file) => !file.webkitRelativePath || KINDS.test(file.name)));
   });
-  // One of the inputs suffices.
+  // Only one of the inputs is required.
   form.addEventListener("change", () => {
     const isChosen = inputs.some((input) => input.files?.length);
     for (const input of inputs) input.required = !isChosen && input === inputs[0];
   });
 }
 
-// Files may be dropped anywhere: next to the form, the browser would open them instead of the page.
+// Files may be dropped anywhere, because the browser would otherwise open files dropped outside the form.
 const target = /** @type {HTMLFormElement | null} */ (document.querySelector("form[data-upload]"));
 
 /** @param {DragEvent} event */

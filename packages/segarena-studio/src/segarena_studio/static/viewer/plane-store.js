@@ -86,7 +86,7 @@ export class PlaneStore {
   }
 
   /**
-   * Prefetch what is likely to be shown next; replaces the earlier prefetch queue.
+   * Prefetch what is likely to be shown next; replace the earlier prefetch queue.
    * @param {(() => Promise<any>)[]} loads
    */
   prefetch(loads) {

@@ -129,7 +129,7 @@ def _squares(padded: Mask) -> NDArray[Any]:
         pixels = padded.view(np.uint8)
         distance = cv2.distanceTransform(pixels, cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
         squared_floats = np.square(distance, dtype=np.float64)
-        return np.rint(squared_floats)
+        return np.rint(squared_floats, out=squared_floats)
     from scipy.ndimage import distance_transform_edt
 
     # Use SciPy's indices, which are whole numbers; its distances would have to be rounded after
@@ -170,9 +170,10 @@ def deepest_pixel(
         The pixel; None if no allowed pixel of `mask` has a squared distance of `at_least` or more.
     """
     is_small = mask.size <= _SMALL
-    if is_small:
+    if is_small and mask.ndim != 2:
         window = tuple([slice(0, size) for size in mask.shape])
     else:
+        # Cropping an image takes as long as transforming a hundred of its pixels.
         window = bounding_window(mask)
     if is_empty(window):
         return None
@@ -210,17 +211,18 @@ def _inside(positions: Collection[tuple[int, ...]], window: Window) -> list[tupl
 
 
 def _deepest_by_full_transform(padded: Mask, forbidden: list[tuple[int, ...]]) -> DeepestPixel:
-    squared = _squares_in(padded)
+    # With the border, whose distance is 0, because searching an array without gaps takes less time.
+    squared = _squares(padded)
     for position in forbidden:
-        squared[position] = 0
+        squared[tuple([index + 1 for index in position])] = 0
     rest = int(squared.argmax())
+    highest = int(squared.flat[rest])
     # `np.unravel_index` takes ten times as long as this loop, which matters for small images.
     reversed_position: list[int] = []
     for size in reversed(squared.shape):
         rest, index = divmod(rest, size)
-        reversed_position.append(index)
-    position = tuple(reversed(reversed_position))
-    return DeepestPixel(position, int(squared[position]))
+        reversed_position.append(index - 1)  # positions do not count the border
+    return DeepestPixel(tuple(reversed(reversed_position)), highest)
 
 
 def _deepest_by_search(

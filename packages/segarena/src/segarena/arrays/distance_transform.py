@@ -204,8 +204,7 @@ def _inside(positions: Collection[tuple[int, ...]], window: Window) -> list[tupl
     shape = window_shape(window)
     for position in positions:
         relative = tuple(map(operator.sub, position, starts))
-        sides = zip(relative, shape, strict=True)
-        if all(0 <= index < size for index, size in sides):
+        if min(relative) >= 0 and all(map(operator.lt, relative, shape)):
             inside.append(relative)
     return inside
 
@@ -213,8 +212,9 @@ def _inside(positions: Collection[tuple[int, ...]], window: Window) -> list[tupl
 def _deepest_by_full_transform(padded: Mask, forbidden: list[tuple[int, ...]]) -> DeepestPixel:
     # With the border, whose distance is 0, because searching an array without gaps takes less time.
     squared = _squares(padded)
+    inner = squared[(slice(1, -1),) * squared.ndim]
     for position in forbidden:
-        squared[tuple([index + 1 for index in position])] = 0
+        inner[position] = 0
     rest = int(squared.argmax())
     highest = int(squared.flat[rest])
     # `np.unravel_index` takes ten times as long as this loop, which matters for small images.

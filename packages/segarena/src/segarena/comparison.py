@@ -184,7 +184,7 @@ class Comparison(Memory):
     @cached_property
     def intersection(self) -> int:
         """Number of pixels in both masks."""
-        if self.prediction.ndim == 2:
+        if self.given.ndim == 2:
             # Users of images need the errors next, so computing and caching them here costs nothing.
             return self.target_area - int(np.count_nonzero(self.missing))
         # In a volume the error masks of the whole window would take more memory than this mask.
@@ -195,7 +195,7 @@ class Comparison(Memory):
     @cached_property
     def prediction_area(self) -> int:
         """Number of predicted pixels."""
-        if self.prediction.ndim == 2:
+        if self.given.ndim == 2:
             return self.intersection + int(np.count_nonzero(self.surplus))
         inside = self.prediction[self.prediction_window]
         return int(np.count_nonzero(inside))
@@ -262,7 +262,7 @@ class Comparison(Memory):
 
     def thin_depths(self, *, is_missing: bool) -> PixelDepths | None:
         """Return `depths` of an image whose errors are thin, which is fast; None for all other samples."""
-        if self.prediction.ndim != 2:
+        if self.given.ndim != 2:
             return None
         # Compute both kinds at once: a user compares their depths, and one joint search takes less
         # time than two.

@@ -157,9 +157,11 @@ def _is_empty(box: Box) -> bool:
 def _is_pixel(position: Position, shape: Shape) -> bool:
     if len(position) != len(shape):
         return False
-    coordinates = zip(position, shape, strict=True)
-    # Compare exact types, so that bools and NumPy numbers go through the full check.
-    return all(type(index) is int and 0 <= index < side for index, side in coordinates)
+    for index, side in zip(position, shape, strict=True):
+        # Compare exact types, so that bools and NumPy numbers go through the full check.
+        if type(index) is not int or not 0 <= index < side:
+            return False
+    return True
 
 
 def _check_limits(limits: Limits, shape: Shape) -> None:

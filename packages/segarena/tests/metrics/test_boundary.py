@@ -7,8 +7,17 @@ import pytest
 from scipy.ndimage import binary_erosion, gaussian_filter
 
 from segarena.comparison import Comparison, Reference
+from segarena.metrics import boundary
 from segarena.metrics.boundary import BoundaryIou, boundary_iou
 from segarena.registry import build
+
+
+@pytest.fixture(params=["whole small images", "windows"], autouse=True)
+def way(request, monkeypatch):
+    """Compute the bands of small images in both ways: of the whole image, and of windows as in large ones."""
+    if request.param == "windows":
+        monkeypatch.setattr(boundary, "is_small_image", lambda shape, width_px: False)
+    return request.param
 
 
 def by_full_frames(prediction, target, ignore, ratio=0.02):
@@ -112,13 +121,12 @@ def test_two_empty_masks_give_one_or_as_asked():
     assert boundary_iou(~empty, empty) == boundary_iou(empty, ~empty) == 0.0
 
 
-def test_target_band_is_computed_once(monkeypatch):
-    from segarena.metrics import boundary
-
+def test_target_band_is_computed_once(monkeypatch, way):
     calls = []
-    original = boundary.inner_band
+    name = "inner_band" if way == "windows" else "unpacked_band"
+    original = getattr(boundary, name)
     monkeypatch.setattr(
-        boundary, "inner_band", lambda mask, width: calls.append(1) or original(mask, width)
+        boundary, name, lambda mask, width: calls.append(1) or original(mask, width)
     )
     reference = Reference(np.eye(50, dtype=bool))
     for _ in range(3):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 
 import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from segarena.arrays.packed_bits import WORD_PX, Words, shift_pixels, words_needed
 from segarena.samples import Mask, Shape
@@ -52,9 +54,8 @@ def inner_band(mask: Mask, width_px: int) -> Words:
     """
     if not mask.size:
         return pack_lines(mask)
-    is_small = mask.size <= _SMALL_PX and width_px <= _NARROW_PX
-    if is_small and mask.ndim == 2:
-        return pack_lines(_small_band(mask, width_px))
+    if is_small_image(mask.shape, width_px):
+        return pack_lines(unpacked_band(mask, width_px))
     words = pack_lines(mask)
     line = words.reshape(-1)
     steps_px: list[int] = []
@@ -72,12 +73,28 @@ def inner_band(mask: Mask, width_px: int) -> Words:
     return words
 
 
-def _small_band(mask: Mask, width_px: int) -> Mask:
-    side = 2 * width_px + 1
-    square = np.ones((side, side), dtype=np.uint8)
+def is_small_image(shape: Shape, width_px: int) -> bool:
+    """Return whether `unpacked_band` takes less time than `inner_band` on an image."""
+    return len(shape) == 2 and 0 < math.prod(shape) <= _SMALL_PX and width_px <= _NARROW_PX
+
+
+def unpacked_band(mask: Mask, width_px: int) -> Mask:
+    """Return the band of `inner_band` in an image as a mask.
+
+    >>> unpacked_band(np.ones((3, 4), bool), 1).astype(int)
+    array([[1, 1, 1, 1],
+           [1, 0, 0, 1],
+           [1, 1, 1, 1]])
+    """
     pixels = mask.view(np.uint8)
+    square = _square(2 * width_px + 1)
     eroded = cv2.erode(pixels, square, borderType=cv2.BORDER_CONSTANT, borderValue=0)
     return np.greater(pixels, eroded)
+
+
+@cache
+def _square(side: int) -> NDArray[np.uint8]:
+    return np.ones((side, side), dtype=np.uint8)
 
 
 def pack_lines(mask: Mask) -> Words:

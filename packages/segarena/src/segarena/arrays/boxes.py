@@ -139,9 +139,10 @@ def is_empty(window: Window) -> bool:
     >>> is_empty((slice(4, 4), slice(0, 7)))
     True
     """
-    return any(side.start >= side.stop for side in window)
+    # This takes half the time of `any` with a generator, which matters for small images.
+    return min(window_shape(window), default=1) <= 0
 
 
 def _shifted(window: Window, offsets: tuple[int, ...]) -> Window:
     sides = zip(window, offsets, strict=True)
-    return tuple(slice(side.start + offset, side.stop + offset) for side, offset in sides)
+    return tuple([slice(side.start + offset, side.stop + offset) for side, offset in sides])

@@ -86,19 +86,23 @@ def surface(
         hidden = ignore[window]
     if convention == "voxel-border":
         is_border = _border(crop)
-        areas = np.ones(np.count_nonzero(is_border))
+        elements = np.flatnonzero(is_border)
+        areas = np.ones(len(elements))
     else:
         codes = _corner_codes(crop)
         voxels_around = 2**mask.ndim
         all_inside = (1 << voxels_around) - 1
         is_border = (codes > 0) & (codes < all_inside)
-        areas = element_areas(tuple(spacing))[codes[is_border]]
+        elements = np.flatnonzero(is_border)
+        areas = element_areas(tuple(spacing))[codes.reshape(-1)[elements]]
         if hidden is not None:
             hidden = _corner_codes(hidden) > 0
     if hidden is not None:
         areas[hidden[is_border]] = 0.0
     start = np.array(window_start(window), dtype=np.int64)
-    return Surface(np.argwhere(is_border) + start, areas)
+    # One array per axis, because distances are computed axis by axis.
+    by_axis = np.array(np.unravel_index(elements, is_border.shape), dtype=np.int64)
+    return Surface(by_axis.T + start, areas)
 
 
 # Cached, because all volumes of a dataset share a few spacings.

@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 import numpy as np
 
 from segarena.capabilities import (
+    SegmenterCapabilities,
     UserCapabilities,
     pass_seconds,
     segmenter_capabilities,
@@ -75,6 +76,7 @@ class RunCast:
         encoder: encodes with the segmenter, or reads encodings from the cache.
         prefetcher: loads the samples, some of them ahead; None loads each when it is opened.
         user_abilities: capabilities of the users, by the same names.
+        segmenter_abilities: capabilities of the segmenter.
         remote_dataset: the dataset, if it opens the dialogues itself.
     """
 
@@ -86,6 +88,7 @@ class RunCast:
     repeats: int = 1
     prefetcher: SamplePrefetcher | None = None
     user_abilities: dict[str, UserCapabilities] = field(init=False)
+    segmenter_abilities: SegmenterCapabilities = field(init=False)
     remote_dataset: RemoteDataset | None = field(init=False)
 
     @property
@@ -94,11 +97,12 @@ class RunCast:
         return f"segmenter {type(self.segmenter).__name__}"
 
     def __post_init__(self) -> None:
-        """Read the capabilities of the users and of the dataset once for the run."""
+        """Read the capabilities of the plug-ins once for the run."""
         found = {name: user_capabilities(user) for name, user in self.users.items()}
         remote = self.dataset if isinstance(self.dataset, RemoteDataset) else None
         # A frozen dataclass can only assign its own attributes this way.
         object.__setattr__(self, "user_abilities", found)
+        object.__setattr__(self, "segmenter_abilities", segmenter_capabilities(self.segmenter))
         object.__setattr__(self, "remote_dataset", remote)
 
 
@@ -297,7 +301,7 @@ class OpenSample:
         """Return the rows of the encoder passes and of all dialogues."""
         rows = Rows()
         # A network that encodes with prompts has no separate encoder pass.
-        is_timed = not segmenter_capabilities(self._cast.segmenter).encodes_with_prompts
+        is_timed = not self._cast.segmenter_abilities.encodes_with_prompts
         if self._encoding is not None and self._predictor is not None and is_timed:
             rows.timings.extend(_encoder_rows(self.sample.id, self._encoding))
             rows.timings.extend(self._predictor.support_rows)

@@ -23,6 +23,8 @@ from segarena.readonly import ReadOnlyFrames
 _PLAIN_CLASSES = (Memory, ReadOnlyFrames)
 """Classes that are not dataclasses but whose attributes are searched for arrays, too."""
 
+_NO_GUARD = nullcontext()
+
 
 def forbid_mutation(
     who: str,
@@ -40,7 +42,7 @@ def forbid_mutation(
         SharedArrayModified: a shared array changed, even if the call itself failed; the message
             names `who` and the first such array.
     """
-    return _compare_hashes(who, shared) if is_on else nullcontext()
+    return _compare_hashes(who, shared) if is_on else _NO_GUARD
 
 
 @contextmanager

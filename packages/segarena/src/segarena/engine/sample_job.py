@@ -182,8 +182,9 @@ def _create_prefetcher(job: SampleJob, sample_ids: Sequence[str]) -> SamplePrefe
 
 def _write_returned_files(folder: RunFolder, result: SampleResult) -> SampleResult:
     """Write the files of worker processes that cannot access the folder."""
-    if result.files:
-        folder.write_files(result.index, result.files)
+    if not result.files:
+        return result
+    folder.write_files(result.index, result.files)
     return replace(result, files={})
 
 
@@ -229,9 +230,15 @@ def _run_one(
         cast.prefetcher.start()
     rows = merge_rows(kept, rows, order)
     seconds = time.perf_counter() - started
-    result = write_sample_rows(folder, index, rows, seconds, workload)
-    total_bytes = result.peak_bytes + peak_bytes_elsewhere(cast.segmenter)
-    return replace(result, peak_bytes=total_bytes, tracebacks=tracebacks)
+    return write_sample_rows(
+        folder,
+        index,
+        rows,
+        seconds,
+        workload,
+        elsewhere_bytes=peak_bytes_elsewhere(cast.segmenter),
+        tracebacks=tracebacks,
+    )
 
 
 def write_sample_rows(
@@ -240,10 +247,15 @@ def write_sample_rows(
     rows: Rows,
     seconds: float,
     opened: SampleWorkload = EMPTY_WORKLOAD,
+    *,
+    elsewhere_bytes: int = 0,
+    tracebacks: Mapping[str, str] | None = None,
 ) -> SampleResult:
     """Write the rows of a sample and return its result.
 
     Without a folder, because this process cannot access it, the result contains the files.
+
+    `elsewhere_bytes` is the peak memory of a model in another process; for the other values see `SampleResult`.
     """
     # Encode here, so that the workers share this cost.
     files = files_of_rows(rows)
@@ -256,9 +268,10 @@ def write_sample_rows(
         causes=rows.causes,
         encodes=rows.encodes,
         seconds=seconds,
-        peak_bytes=peak_bytes(),
+        peak_bytes=peak_bytes() + elsewhere_bytes,
         opened=opened,
         files=files,
+        tracebacks=tracebacks or {},
     )
 
 

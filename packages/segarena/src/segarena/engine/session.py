@@ -37,6 +37,8 @@ from segarena.readonly import freeze, freeze_mask
 from segarena.roles import MOST_PROMPTS, Metric, Turn, User
 from segarena.samples import Sample, Support, Target
 
+_FREE_OF_CHARGE = nullcontext()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
@@ -323,7 +325,7 @@ class Session:
     def _judging(self) -> AbstractContextManager[None]:
         """Return a context manager that charges the time of its block to the budget, if the budget includes scoring."""
         if self.rules.budget is None or not self.rules.budget.counts_judging:
-            return nullcontext()
+            return _FREE_OF_CHARGE
         return self._charging()
 
     @contextmanager

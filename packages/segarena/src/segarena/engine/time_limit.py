@@ -157,9 +157,11 @@ class TimeLimit:
 
     def _set_alarm(self) -> None:
         """Set the alarm to the end of the current call, or of the enclosing call if that is earlier."""
-        moments = [moment for moment in (self._due, self._outer_due) if moment]
-        if moments:
-            _ring_at(min(moments))
+        moment = self._due or self._outer_due
+        if self._outer_due:
+            moment = min(moment, self._outer_due)
+        if moment:
+            _ring_at(moment)
 
     def _give_alarm_back(self) -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)

@@ -10,11 +10,20 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from segarena.arrays.boundary import band_width_px, inner_band, pack_lines
+import numpy as np
+
+from segarena.arrays.boundary import (
+    band_width_px,
+    inner_band,
+    is_small_image,
+    pack_lines,
+    unpacked_band,
+)
 from segarena.arrays.boxes import Window, intersect_windows, is_empty, within_window
 from segarena.arrays.packed_bits import WORD_PX, Words, count_bits, words_needed
 from segarena.comparison import Comparison, Reference
 from segarena.registry import metric
+from segarena.samples import Mask
 
 
 def boundary_iou(
@@ -71,14 +80,8 @@ class BoundaryIou:
 
     def __call__(self, comparison: Comparison) -> Mapping[str, float]:
         """Return boundary IoU and pixel counts, without ignored pixels."""
-        reference = comparison.reference
-        width_px = band_width_px(reference.shape, self._dilation_ratio)
-        window, band, area = _counted_band(comparison, width_px)
-        # Cached, because the target's band is the same in every round of a dialogue.
-        target_window, target, target_area = reference.remember(
-            ("inner_band", width_px), lambda: _counted_band(reference, width_px)
-        )
-        intersection = _common_pixels((window, band), (target_window, target))
+        width_px = band_width_px(comparison.reference.shape, self._dilation_ratio)
+        area, target_area, intersection = _count_bands(comparison, width_px)
         union = area + target_area - intersection
         value = self._empty
         if union:
@@ -88,6 +91,34 @@ class BoundaryIou:
             "boundary_intersection": intersection,
             "boundary_union": union,
         }
+
+
+def _count_bands(comparison: Comparison, width_px: int) -> tuple[int, int, int]:
+    """Return the number of pixels of the prediction's band, of the target's band, and of both."""
+    reference = comparison.reference
+    # Cached, because the target's band is the same in every round of a dialogue.
+    key = ("inner_band", width_px)
+    if is_small_image(reference.shape, width_px):
+        # In a small image, cropping and packing take longer than they save.
+        area, whole = _whole_band(comparison, width_px)
+        target_area, target_whole = reference.remember(
+            key, lambda: _whole_band(reference, width_px)
+        )
+        return area, target_area, int(np.count_nonzero(whole & target_whole))
+    window, band, area = _counted_band(comparison, width_px)
+    target_window, target, target_area = reference.remember(
+        key, lambda: _counted_band(reference, width_px)
+    )
+    intersection = _common_pixels((window, band), (target_window, target))
+    return area, target_area, intersection
+
+
+def _whole_band(masks: Comparison | Reference, width_px: int) -> tuple[int, Mask]:
+    """Return the number of pixels in the band of a prediction or target without ignored pixels, and the band."""
+    band = unpacked_band(masks.given, width_px)
+    if masks.ignore is not None:
+        band = np.greater(band, masks.ignore)
+    return int(np.count_nonzero(band)), band
 
 
 def _common_pixels(one: tuple[Window, Words], other: tuple[Window, Words]) -> int:

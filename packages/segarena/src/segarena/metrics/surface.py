@@ -32,8 +32,8 @@ _ROUNDING = 1e-9
 _MOST_GRID_CELLS = 1 << 23
 _MOST_STEPS = 1 << 10
 _LOOKUPS_AT_ONCE = 1 << 20
-_FIRST_STEPS = (1, 9)
-"""Numbers of shortest steps that are looked up before the longer ones."""
+_NEXT_STEPS = 9
+"""Number of shortest steps that are looked up before the longer ones."""
 
 
 def nsd(
@@ -264,7 +264,9 @@ class _Elements:
         are_near = np.zeros(len(self.areas), dtype=np.bool_)
         flat_steps = _flat_index(steps, grid.shape)
         # Most elements of a good prediction coincide with one of the target or are next to one.
-        for some_steps in np.split(flat_steps, _FIRST_STEPS):
+        for some_steps in (flat_steps[:1], flat_steps[1:_NEXT_STEPS], flat_steps[_NEXT_STEPS:]):
+            if not len(waiting):
+                break
             is_found = _has_neighbour(flat_grid, cells, some_steps)
             are_near[waiting[is_found]] = True
             waiting = waiting[~is_found]

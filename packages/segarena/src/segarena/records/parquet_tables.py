@@ -179,7 +179,7 @@ def pack_sample(tables: Mapping[str, Sequence[Row]]) -> bytes:
     """Serialize the rows of a sample, by table, as one Parquet file with its own SHA-256."""
     filled = {table: rows for table, rows in tables.items() if rows}
     cell = msgspec.msgpack.encode(filled, enc_hook=_python_value)
-    frame = pl.DataFrame({PACKED_COLUMN: [cell]}, schema={PACKED_COLUMN: pl.Binary})
+    frame = pl.Series(PACKED_COLUMN, [cell], dtype=pl.Binary).to_frame()
     return seal_parquet(parquet_bytes(frame))
 
 

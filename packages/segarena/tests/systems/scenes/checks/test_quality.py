@@ -54,6 +54,13 @@ def test_an_annotation_without_regions_is_told():
     assert kinds(Scene(image=IMAGE)) == {"empty"}
 
 
+@pytest.mark.parametrize(("right", "expected"), [(4, set()), (3, {"small"})])
+def test_a_region_of_a_tiny_image_may_be_as_small_as_a_sixteenth_of_it(right, expected):
+    drawn = [(Region(id="1", name="thing"), [box(2, 2, 4, right)])]
+    scene = make_scene(ImageRecord(id="8", shape=(8, 8)), drawn)
+    assert kinds(scene) & {"small"} == expected
+
+
 def test_a_frame_of_a_video_may_have_no_regions():
     def scene(image_id, file_name, *attributes):
         image = ImageRecord(id=image_id, shape=SHAPE, file_name=file_name)

@@ -236,6 +236,27 @@ def barriers():
     return found
 
 
+SMALL_TARGETS = """() => {
+  const small = [];
+  for (const one of document.querySelectorAll("a[href], button, input, select, textarea, summary")) {
+    const target = one.closest("label") ?? one;
+    const { width, height } = target.getBoundingClientRect();
+    const isShown = width > 0 && height > 0 && !one.closest(".unseen");
+    const around = one.parentElement.textContent.trim();
+    const isInSentence = one.matches("p a, li a, dd a") && around !== one.textContent.trim();
+    const isSmall = isShown && !isInSentence && Math.min(width, height) < 24;
+    if (isSmall) small.push(`${width} x ${height}: ${target.outerHTML}`);
+  }
+  return small;
+}"""
+
+
+@pytest.fixture
+def small_targets():
+    """Return the links and controls below 24 px (WCAG 2.2, 2.5.8) on a page, except links in sentences."""
+    return lambda page: page.evaluate(SMALL_TARGETS)
+
+
 @pytest.fixture
 def rng():
     """Return a random generator for one test, so that its numbers do not depend on which tests ran before."""

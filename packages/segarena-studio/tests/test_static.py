@@ -16,6 +16,7 @@ from segarena.systems.scenes.checks.quality import check_scene
 from segarena.systems.scenes.model import polygons
 from segarena.systems.scenes.model.rasters import rasterise
 from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene
+from segarena_server.extensions.site_sections import strip_comment_lines
 from segarena_studio.annotation.scene_document import have_holes
 
 HERE = Path(__file__).parent / "static"
@@ -28,13 +29,13 @@ FOUND_AT_ONCE = {
 }
 
 
-def node(script, text=""):
+def node(script, text="", *words):
     """Return the output of a script; skips without node."""
     program = shutil.which("node")
     if program is None:
         pytest.skip("no node here; make test installs Debian's")
     return subprocess.run(
-        [program, HERE / script], input=text, capture_output=True, text=True, timeout=120
+        [program, HERE / script, *words], input=text, capture_output=True, text=True, timeout=120
     )
 
 
@@ -54,6 +55,24 @@ def test_modules_do_what_their_tests_say():
     done = node("all.js")
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr
     assert "\n# pass 0" not in done.stdout
+
+
+def test_modules_lose_only_comments_when_they_are_sent():
+    compiler = shutil.which("tsc")
+    if compiler is None or shutil.which("node") is None:
+        pytest.skip("no tsc here; make test installs Debian's")
+    sources = [
+        path.read_text()
+        for folder in (
+            "segarena-studio/src/segarena_studio/static",
+            "segarena/src/segarena/reports",
+        )
+        for path in (PACKAGES / folder).rglob("*.js")
+    ]
+    pairs = [(text, strip_comment_lines(text)) for text in sources]
+    assert len(pairs) > 100
+    done = node("same_code.js", json.dumps(pairs), str(Path(compiler).resolve().parents[1]))
+    assert done.stdout == f"{len(pairs)} equal\n", done.stdout + done.stderr
 
 
 def random_document(rng):

@@ -4,7 +4,11 @@ import re
 
 import pytest
 
-from segarena_server.extensions.site_sections import site_sections, static_files
+from segarena_server.extensions.site_sections import (
+    site_sections,
+    static_files,
+    strip_comment_lines,
+)
 
 STYLES = r'href="(/static/studio/[0-9a-f]+/studio.css)"'
 
@@ -41,3 +45,46 @@ def test_what_pages_load_travels_compressed_to_browsers_that_take_it(served):
     assert "content-encoding" not in plain.headers
     assert packed.headers["content-encoding"] == "gzip"
     assert int(packed.headers["content-length"]) < int(plain.headers["content-length"])
+
+
+def test_comment_lines_of_modules_are_not_sent():
+    module = """// What this is.
+import { a } from "./a.js"; // why
+
+/**
+ * Do it.
+ * @param {number} one
+ */
+export function act(one) {
+  /* a step */
+  const other = /** @type {string} */ (a(one));
+  /* begins here
+     and ends */ return `
+// not a comment ${other} \\`
+/* nor this */`;
+}
+"""
+    sent = """
+import { a } from "./a.js"; // why
+
+
+
+
+
+export function act(one) {
+
+  const other = /** @type {string} */ (a(one));
+
+ return `
+// not a comment ${other} \\`
+/* nor this */`;
+}
+"""
+    assert strip_comment_lines(module) == sent
+
+
+def test_modules_arrive_without_comment_lines(served):
+    for address in ("/static/studio/1/editor/scene.js", "/static/reports/viewer/viewport.js"):
+        text = served.client().get(address).text
+        assert "export " in text
+        assert not [line for line in text.splitlines() if line.lstrip().startswith(("//", "/**"))]

@@ -129,6 +129,10 @@ def test_a_drawing_is_returned_with_a_comment_at_a_place_and_approved_when_it_is
     assert "chosen" in page.locator(".after [data-region=r1]").get_attribute("class")
     page.get_by_role("button", name="Resolve comment 1").click()
     page.get_by_role("button", name="Reopen comment 1").wait_for()
+    page.get_by_role("link", name="Skip to the decision").press("Enter")
+    for _ in ("explanation", "show the next picture", "approve"):
+        page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.value") == "approve"
     page.get_by_role("button", name="Approve").click()
     page.wait_for_url(f"**/studio/tasks/{other}/look")  # the next that waits
     with served.site.database.reading() as session:

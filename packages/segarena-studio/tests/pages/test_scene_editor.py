@@ -1,5 +1,9 @@
 """Browser: a whole scene drawn by mouse, finger, pen or keyboard alone; saved, reordered, undone after a reload."""
 
+import re
+import zlib
+from urllib.parse import urljoin
+
 import pytest
 from annotation_fixtures import give_task, picture, tasks_of
 from input_devices import Finger, Keys, Mouse, Pen
@@ -127,6 +131,24 @@ def press_until_shown(page, hand, button, selector):
             continue
         return
     pytest.fail(f"{button} was pressed three times, and {selector} does not appear")
+
+
+def test_what_the_editor_needs_at_the_start_weighs_little(alone, task):
+    client = alone.client()
+    text = client.get(f"/studio/tasks/{task}").text
+    wanted = re.findall(r'(?:src|href)="(/static/[^"]+)"', text)
+    files = {}
+    while wanted:
+        path = wanted.pop()
+        if path in files:
+            continue
+        files[path] = client.get(path).text
+        first = r"|import\(" if path.endswith("/preview-first.js") else ""
+        names = re.findall(rf'(?:from |^import {first})"([^"]+)"', files[path], re.MULTILINE)
+        wanted += [urljoin(path, name) for name in names]
+    assert sum(name.endswith(".js") for name in files) > 60
+    assert not any("timeline" in name or "assist" in name for name in files)
+    assert sum(len(zlib.compress(file.encode())) for file in [text, *files.values()]) < 150_000
 
 
 @pytest.mark.parametrize("width", [1400, 390])

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { actionOf } from "../../src/segarena_studio/static/editor/actions.js";
+import { actionOf, hintsFor } from "../../src/segarena_studio/static/editor/actions.js";
 import { deleteRegion } from "../../src/segarena_studio/static/editor/region-commands.js";
 import { Adjusting } from "../../src/segarena_studio/static/editor/adjust-tool.js";
 import { Drawing } from "../../src/segarena_studio/static/editor/draw-tool.js";
@@ -68,6 +68,20 @@ test("Enter adds a vertex at the keyboard cursor, and closes what the pointer dr
   key("Enter");
   assert.deepEqual(scene.open, []);
   assert.equal(scene.regions.length, 2);
+});
+
+test("the hint shows Enter for closing what the pointer draws, and Shift+Enter with the keyboard cursor", () => {
+  const { editor, key, go } = begun();
+  const closing = () => hintsFor(editor).filter(({ text }) => text === "close the region").map(({ action }) => action.keys[0]);
+  key("D");
+  for (const at of [[200, 50], [300, 50], [300, 150]]) {
+    assert.deepEqual(closing(), []);
+    go(...at);
+    key("Enter");
+  }
+  assert.deepEqual(closing(), ["Shift+Enter"]);
+  editor.byKeys.show(false);
+  assert.deepEqual(closing(), ["Enter"]);
 });
 
 test("a trace goes on from what is drawn when that ends on a border, and Escape begins somewhere else", () => {

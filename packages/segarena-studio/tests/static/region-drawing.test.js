@@ -208,3 +208,10 @@ test("vertices are taken away one by one, or all at once", () => {
   history.undo();
   assert.equal(scene.open.length, 2);
 });
+
+test("an outline closes in a picture that has less than 600 pixels", () => {
+  const { history, click, scene } = begun(documentOf([]));
+  for (const at of [[1, 1], [4, 1], [4, 4], [1, 4]]) click(at);
+  assert.equal(history.run("close", null, (steps) => drawing.closeOpen(steps, { size: [8, 8] })).refusal, null);
+  assert.equal(scene.regions.length, 1);
+});

@@ -8,15 +8,20 @@ import { documentOf } from "./random.js";
 
 const square = (x, y, length) => [[x, y], [x + length, y], [x + length, y + length], [x, y + length]];
 
-function found(polygons, change = () => {}) {
+function found(polygons, change = () => {}, size = [300, 300]) {
   const document = documentOf(polygons);
   change(document.regions);
   const scene = Scene.read(document);
-  return check(scene, new Depth(scene, [300, 300])).map(({ kind, regions }) => `${kind} ${regions.join(" ")}`);
+  return check(scene, new Depth(scene, size)).map(({ kind, regions }) => `${kind} ${regions.join(" ")}`);
 }
 
 test("a sound scene has nothing wrong with it", () => {
   assert.deepEqual(found([square(0, 0, 40), square(20, 20, 40)]), []);
+});
+
+test("a region of a tiny picture may be as small as a sixteenth of it", () => {
+  assert.deepEqual(found([square(2, 2, 2)], undefined, [8, 8]), []);
+  assert.deepEqual(found([[[2, 2], [4, 2], [4, 3], [2, 3]]], undefined, [8, 8]), ["small r1"]);
 });
 
 test("what is wrong is found, with the regions that it is about", () => {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { finishedText, markOf, neighbour, resultOf, tracksOf, videoActions, videoOf } from "../../src/segarena_studio/static/editor/timeline.js";
+import { finishedText, markOf, neighbour, resultOf, tracksOf, videoActions } from "../../src/segarena_studio/static/editor/timeline.js";
+import { videoOf } from "../../src/segarena_studio/static/editor/picture-picker.js";
 import { History } from "../../src/segarena_studio/static/editor/history.js";
 import { Scene } from "../../src/segarena_studio/static/editor/scene.js";
 

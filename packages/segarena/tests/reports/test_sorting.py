@@ -47,5 +47,9 @@ def test_a_definition_shows_on_focus_and_goes_with_escape(open_page, address):
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "dark")])
-def test_nothing_on_a_report_keeps_people_out(open_page, barriers, address, width, scheme):
-    assert barriers(open_page(address, width=width, scheme=scheme)) == {}
+def test_nothing_on_a_report_keeps_people_out(
+    open_page, barriers, small_targets, address, width, scheme
+):
+    page = open_page(address, width=width, scheme=scheme)
+    assert barriers(page) == {}
+    assert small_targets(page) == []

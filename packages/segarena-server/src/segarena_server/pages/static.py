@@ -17,6 +17,7 @@ from segarena_server.extensions.site_sections import (
     site_sections,
     static_files,
     static_fingerprint,
+    strip_comment_lines,
 )
 from segarena_server.pages.rendering import STATIC, static_file
 
@@ -41,7 +42,7 @@ def report_module(request: Request, script: str) -> Response:
     """Send a report script as a module, for the site sections' modules that import it."""
     if script not in _REPORT_MODULES:
         raise http_errors.unknown()
-    text = read_text("segarena.reports", script)
+    text = strip_comment_lines(read_text("segarena.reports", script))
     return _text_response(request, text, media_type(script), {"cache-control": "no-cache"})
 
 

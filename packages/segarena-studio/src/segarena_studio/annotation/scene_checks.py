@@ -111,7 +111,7 @@ def _with_editor_count(scene: Scene, defect: Defect) -> Defect:
         rule="pixel-centre",
         is_even_odd=region.has_holes,
     ).mask.sum()
-    if count < QualityLimits().least_area_px:
+    if count < QualityLimits().least_area_of(scene.shape):
         return defect
     message = (
         f"{defect.message}; the editor counts {count}, by the centres of pixels, {_OTHER_RULE}"

@@ -263,11 +263,12 @@ def test_every_target_leads_to_the_page_of_its_sample_and_that_one_back(open_pag
 
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "dark")])
 def test_nothing_keeps_people_out_on_desks_and_phones(
-    open_page, barriers, page_widths, address, width, scheme
+    open_page, barriers, small_targets, page_widths, address, width, scheme
 ):
     for place in (address, address.replace("index.html", "samples/0001.html")):
         page = open_page(place, width=width, scheme=scheme)
         assert barriers(page) == {}
+        assert small_targets(page) == []
         assert set(page_widths(page).values()) == {width}
 
 

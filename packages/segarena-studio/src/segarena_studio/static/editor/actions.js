@@ -74,15 +74,15 @@ export const ACTIONS = [
     hint: (editor) => (editor.tool.name === "draw" && editor.scene.regions.length ? "on the nearest vertex" : null) },
   { name: "turn", title: "Copy the border in the other direction", keys: ["T"], group: "Drawing", when: (editor) => isOpen(editor) || isTracing(editor),
     run: (editor) => (isTracing(editor) ? tracing(editor) : drawing(editor)).turn(), hint: (editor) => (isTracing(editor) || hasCopied(editor) ? "other way round" : null) },
+  { name: "press", title: "Press at the cursor: add, grab and drop, select; close what the pointer draws", keys: ["Enter"], group: "Cursor", run: press,
+    when: (editor) => editor.hasCursor || isDrawing(editor), hint: hintOfPressing },
   { name: "close", title: "Close the region", keys: ["Shift+Enter", "G"], group: "Drawing", when: isOpen, run: (editor) => drawing(editor).close(),
-    hint: (editor) => (isOpen(editor) && editor.scene.open.length > 2 ? (drawing(editor).owner === null ? "close the region" : "close the hole or part") : null) },
+    hint: (editor) => (editor.scene.open.length > 2 && !isClosable(editor) ? hintOfClosing(editor) : null) },
   { name: "shorten", title: "Remove the last vertex", keys: ["Shift+Backspace", "Shift+Delete"], group: "Drawing", when: isOpen,
     run: (editor) => editor.edit("vertex", null, removeLastVertex) },
   { name: "discard", title: "Discard the open outline", keys: ["Delete", "Backspace"], group: "Drawing", when: isDrawing, run: (editor) => drawing(editor).discard(),
     hint: (editor) => (isOpen(editor) ? "discard" : null) },
 
-  { name: "press", title: "Press at the cursor: add, grab and drop, select", keys: ["Enter"], group: "Cursor", run: press,
-    when: (editor) => editor.hasCursor || isDrawing(editor), hint: (editor) => (editor.isHolding && editor.hasCursor ? "drop" : null) },
   { name: "cursor", title: "Show or hide the keyboard cursor", keys: ["K"], group: "Cursor", run: (editor) => editor.byKeys.show(!editor.hasCursor),
     isOn: (editor) => editor.hasCursor },
   ...arrows(),
@@ -247,6 +247,17 @@ function press(editor) {
  */
 function isClosable(editor) {
   return editor.tool.name === "draw" && !editor.hasCursor && editor.scene.open.length > 2;
+}
+
+/** @param {Editor} editor */
+function hintOfPressing(editor) {
+  if (isClosable(editor)) return hintOfClosing(editor);
+  return editor.isHolding && editor.hasCursor ? "drop" : null;
+}
+
+/** @param {Editor} editor */
+function hintOfClosing(editor) {
+  return drawing(editor).owner === null ? "close the region" : "close the hole or part";
 }
 
 /** @param {Editor} editor */

@@ -4,7 +4,7 @@
 import { addRegion } from "./region-commands.js";
 import { boxBetween } from "./adjust-tool.js";
 import { area } from "../common/geometry.js";
-import { LEAST_AREA_PX } from "./outline-rules.js";
+import { leastArea } from "./outline-rules.js";
 
 /** @typedef {import("./assistant.js").Assist} Assist */
 /** @typedef {import("./assistant.js").Prompt} Prompt */
@@ -158,7 +158,8 @@ export class Assisting {
   accept() {
     const { assist, editor } = this;
     if (!assist.answered) return false;
-    const polygons = assist.polygons().filter((polygon) => area(polygon) >= LEAST_AREA_PX);
+    const least = leastArea(editor.size);
+    const polygons = assist.polygons().filter((polygon) => area(polygon) >= least);
     if (!polygons.length) {
       editor.refuse("small");
       return true;

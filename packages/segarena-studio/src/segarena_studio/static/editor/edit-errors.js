@@ -9,7 +9,7 @@ export const REFUSALS = {
   nothing: "There is nothing here to apply this to.",
   repeated: "There is already a vertex here.",
   few: "An outline needs at least four vertices.",
-  small: "A region needs at least 600 image pixels.",
+  small: "A region needs at least 600 image pixels, or a sixteenth of a tiny picture.",
   locked: "A region that contains this is locked; press L to unlock it.",
   large: "The region is too large to be painted; adjust its outline.",
   across: "This outline meets an outline of its region. Draw it inside the region for a hole, or outside for a further part.",

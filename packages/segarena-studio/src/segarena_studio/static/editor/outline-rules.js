@@ -13,8 +13,18 @@ import { fill, uncoveredPixels } from "../common/polygon-spans.js";
 export const LEAST_VERTICES = 4;
 /** Of one region; the server accepts no more. */
 export const MOST_OUTLINES = 500;
-/** In pixels of the picture, regardless of the zoom. */
-export const LEAST_AREA_PX = 600;
+/** Of a region, in pixels of the picture, regardless of the zoom. */
+const LEAST_AREA_PX = 600;
+/** In pictures with fewer pixels the least area shrinks in proportion, so that they can be annotated at all. */
+const SMALL_PICTURE_PX = 9600;
+
+/**
+ * Return the least area of a region, in px.
+ * @param {Size} size of the picture
+ */
+export function leastArea([width, height]) {
+  return LEAST_AREA_PX * Math.min(1, (width * height) / SMALL_PICTURE_PX);
+}
 
 /**
  * Return why no vertex may be added here: "repeated", "crosses", or null.
@@ -36,7 +46,7 @@ export function refusalOfClosing(scene, size) {
   const polygon = scene.openPolygon();
   if (polygon.length < LEAST_VERTICES) return "few";
   if (firstCrossing(polygon)) return "crosses";
-  return fill([polygon], size).area < LEAST_AREA_PX ? "small" : null;
+  return fill([polygon], size).area < leastArea(size) ? "small" : null;
 }
 
 /**

@@ -3,7 +3,6 @@
 
 import { copyRegions } from "./region-commands.js";
 import { find } from "../common/dom.js";
-import { videoOf } from "./timeline.js";
 import { Scene } from "./scene.js";
 
 /** @typedef {import("./editor.js").Editor} Editor */
@@ -150,4 +149,12 @@ function isReadable(scene) {
   } catch {
     return false;
   }
+}
+
+/**
+ * Return the folder of a picture, which is its video.
+ * @param {string} name
+ */
+export function videoOf(name) {
+  return name.slice(0, Math.max(name.lastIndexOf("/"), 0));
 }

@@ -4,7 +4,7 @@
 import { firstCrossing, firstMeeting } from "./self-intersections.js";
 import { boxHolds, contains, convexHull, isHole, isSame } from "../common/geometry.js";
 import { labelPlace } from "./region-labels.js";
-import { LEAST_AREA_PX, LEAST_VERTICES } from "./outline-rules.js";
+import { leastArea, LEAST_VERTICES } from "./outline-rules.js";
 
 /** @typedef {import("../../../reports/viewer/viewport.js").Point} Point */
 /** @typedef {import("../common/geometry.js").Polygon} Polygon */
@@ -59,8 +59,9 @@ function checkRegion(scene, region, depth) {
     found.unshift(fault("unnamed", [region.id], first, "expected a name, found none; name the region"));
   }
   const area = depth.areaPx(region.id);
-  if (area > 0 && area < LEAST_AREA_PX) {
-    const message = `expected at least ${LEAST_AREA_PX} pixels, got ${area}; regions this small are not annotated`;
+  const least = leastArea(depth.size);
+  if (area > 0 && area < least) {
+    const message = `expected at least ${Math.ceil(least)} pixels, got ${area}; regions this small are not annotated`;
     found.push(fault("small", [region.id], labelPlace(outlines), message));
   }
   return area ? [...found, ...checkVisible(scene, region, depth)] : found;

@@ -2,13 +2,11 @@
 // saving.
 
 import { ACTIONS, actionOf, isOn, keyFor, run } from "./actions.js";
-import { Assist } from "./assistant.js";
 import { Conflict } from "./conflict-dialog.js";
 import { DepthList } from "./depth-list.js";
 import { DisplayPanel } from "./display-panel.js";
 import { Drafts, Tabs } from "./local-drafts.js";
 import { Adjusting } from "./adjust-tool.js";
-import { ASSISTING, Assisting } from "./assist-tool.js";
 import { Drawing } from "./draw-tool.js";
 import { Painting } from "./painting.js";
 import { Sweeping } from "./delete-tool.js";
@@ -27,7 +25,7 @@ import { watchPage } from "../common/page-lifecycle.js";
 import { Loupe } from "./loupe.js";
 import { mergeRevision } from "./scene-merge.js";
 import { browserStore, OwnKeys } from "./own-keys.js";
-import { PicturePicker } from "./picture-picker.js";
+import { PicturePicker, videoOf } from "./picture-picker.js";
 import { ListSearch } from "./list-search.js";
 import { Minimap } from "./minimap.js";
 import { NamePrompt } from "./name-prompt.js";
@@ -40,7 +38,6 @@ import { Picture } from "../../../reports/viewer/zoomable-picture.js";
 import { Saving } from "./saving.js";
 import { Scene } from "./scene.js";
 import { newId } from "../common/api.js";
-import { Timeline, videoActions, videoOf } from "./timeline.js";
 import { Timing } from "./region-timing.js";
 
 const TELL_VIEW_MS = 80;
@@ -58,6 +55,9 @@ async function open(root) {
   const { task = "", person = "0" } = root.dataset;
   const [drafts, tabs, tab] = [new Drafts(), new Tabs(), newId()];
   void tabs.hold(tab);
+  const frames = document.getElementById("timeline");
+  // Modules that few pictures need are loaded on demand.
+  const loadingVideo = frames ? import("./timeline.js") : null;
   tellOpening("Loading the drawing …");
   watchEarlyAnswer(tellOpening.bar);
   const opened = await openPicture({ talk, drafts, tabs, person: Number(person), task, earlyAnswer });
@@ -66,20 +66,24 @@ async function open(root) {
   const display = new DisplayPanel(part("display-panel"), picture, task);
   const isPreview = await showPicture(root, picture);
   const scene = opened.content.scene ? Scene.read(opened.content.scene) : Scene.empty();
-  const frames = document.getElementById("timeline");
-  /** @type {Timeline | null} */
+  /** @type {import("./timeline.js").Timeline | null} */
   let timeline = null;
-  if (frames) {
+  const video = await loadingVideo;
+  if (video) {
     // Frames of a video must not give the same id to different objects.
     scene.idPrefix = `r${task}-`;
-    ACTIONS.push(...videoActions(() => timeline));
+    ACTIONS.push(...video.videoActions(() => timeline));
   }
   const history = opened.content.history ? History.read(scene, opened.content.history) : new History(scene);
   const segmenters = opened.told?.is_open ? opened.told.segmenters ?? [] : [];
-  if (segmenters.length) offerAssist(segmenters);
+  const assistance = segmenters.length ? await loadAssistance() : null;
+  if (assistance) offerAssist(segmenters, assistance.ASSISTING);
   const ownKeys = new OwnKeys(browserStore(), person);
   const editor = edit(picture, scene, history);
-  if (segmenters.length) assistBy(editor, new Assist({ talk, task, segmenters }));
+  if (assistance) {
+    const assist = new assistance.Assist({ talk, task, segmenters });
+    assistBy(editor, new assistance.Assisting(editor, assist), assist);
+  }
   editor.isReadOnly = opened.told?.is_open === false;
   offerOwnKeys(editor, ownKeys);
   const list = new DepthList(part("regions"), editor, part("names"));
@@ -117,12 +121,12 @@ async function open(root) {
   editor.measureDepth();
   picture.moved();
   if (opened.isElsewhere) editor.say("Another tab of this browser has unsaved changes to this picture.");
-  if (frames) {
-    const video = new Timeline(frames, editor, saving, talk, task);
-    timeline = video;
-    finishing.finishOthers = (onStep) => video.finishOthers(onStep);
+  if (frames && video) {
+    const opening = new video.Timeline(frames, editor, saving, talk, task);
+    timeline = opening;
+    finishing.finishOthers = (onStep) => opening.finishOthers(onStep);
     if (picker) picker.video = videoOf(part("picture-name").textContent ?? "");
-    void video.open();
+    void opening.open();
   }
   root.dataset.ready = "true";
   if (root.dataset.deep) void loadValues(display, task);
@@ -198,30 +202,37 @@ function addressOf(task) {
   return `/studio/tasks/${task}/picture`;
 }
 
+async function loadAssistance() {
+  const [assistant, tool] = await Promise.all([import("./assistant.js"), import("./assist-tool.js")]);
+  return { ...assistant, ...tool };
+}
+
 /**
  * Set up the buttons and keys that prompt segmenters.
  * @param {string[]} segmenters
+ * @param {import("./actions.js").Action[]} actions
  */
-function offerAssist(segmenters) {
+function offerAssist(segmenters, actions) {
   const ways = [["assist-click", "wand", "Click"], ["assist-box", "ask-box", "Box"], ["assist-scribble", "scribble", "Scribble"]]; // prettier-ignore
   for (const [name, drawing, label] of ways) {
-    const action = ASSISTING.find((each) => each.name === name);
+    const action = actions.find((each) => each.name === name);
     const button = icon(drawing, action?.title ?? "", action?.keys[0]);
     button.dataset.action = name;
     button.dataset.label = label;
     button.setAttribute("aria-pressed", "false");
     part("assist-tools").append(button);
   }
-  ACTIONS.splice(ACTIONS.findIndex((action) => action.name === "vertex"), 0, ...ASSISTING);
+  ACTIONS.splice(ACTIONS.findIndex((action) => action.name === "vertex"), 0, ...actions);
   part("assist-choice").append(...segmenters.map((name) => new Option(name)));
 }
 
 /**
  * @param {Editor} editor
- * @param {Assist} assist
+ * @param {import("./assist-tool.js").Assisting} tool
+ * @param {import("./assistant.js").Assist} assist
  */
-function assistBy(editor, assist) {
-  editor.addTool(new Assisting(editor, assist));
+function assistBy(editor, tool, assist) {
+  editor.addTool(tool);
   const choice = /** @type {HTMLSelectElement} */ (part("assist-choice"));
   choice.addEventListener("change", () => assist.choose(choice.value));
   editor.listeners.add(() => (part("assist-by").hidden = editor.tool.name !== "assist"));

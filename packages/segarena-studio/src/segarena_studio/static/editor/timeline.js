@@ -333,14 +333,6 @@ export function neighbour(frames, task, by) {
   return here < 0 ? undefined : frames[here + by];
 }
 
-/**
- * Return the folder of a picture, which is its video.
- * @param {string} name
- */
-export function videoOf(name) {
-  return name.slice(0, Math.max(name.lastIndexOf("/"), 0));
-}
-
 /** @param {Status} status */
 function progressOf({ state, progress }) {
   if (state === "waiting") return "Waiting to propagate …";

@@ -88,7 +88,7 @@
   function addControls(row, run, panel, scale) {
     const box = Object.assign(document.createElement("input"), { type: "checkbox", ariaLabel: `draw ${board.runs[run].name}` });
     box.dataset.run = run;
-    const swatches = Object.assign(document.createElement("span"), { className: "swatches" });
+    const swatches = Object.assign(document.createElement("label"), { className: "swatches" });
     swatches.append(box, document.createElement("i"));
     row.cells[1].prepend(swatches);
     const [low, mean, high] = intervalOf(panel, run).map((value) => scale(value).toFixed(1));

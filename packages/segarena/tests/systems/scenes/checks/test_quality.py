@@ -54,6 +54,30 @@ def test_an_annotation_without_regions_is_told():
     assert kinds(Scene(image=IMAGE)) == {"empty"}
 
 
+@pytest.mark.parametrize(("right", "expected"), [(4, set()), (3, {"small"})])
+def test_a_region_of_a_tiny_image_may_be_as_small_as_a_sixteenth_of_it(right, expected):
+    drawn = [(Region(id="1", name="thing"), [box(2, 2, 4, right)])]
+    scene = make_scene(ImageRecord(id="8", shape=(8, 8)), drawn)
+    assert kinds(scene) & {"small"} == expected
+
+
+def test_a_frame_of_a_video_may_have_no_regions():
+    def scene(image_id, file_name, *attributes):
+        image = ImageRecord(id=image_id, shape=SHAPE, file_name=file_name)
+        drawn = [(Region(id="1", name="dog", attributes=keys), [SOUND]) for keys in attributes]
+        return make_scene(image, drawn, annotator="kim")
+
+    scenes = SceneSet(
+        scenes=(
+            scene("1", "dog/000.jpg", {"track_id": "r1"}),
+            scene("2", "dog/001.jpg"),
+            scene("3", "street.jpg"),
+        )
+    )
+    found = {defect.image: defect.severity for defect in check_set(scenes)}
+    assert found == {"2": "note", "3": "error"}
+
+
 @pytest.mark.parametrize(
     ("points", "kind", "place"),
     [

@@ -143,3 +143,14 @@ def test_annotations_that_cannot_be_drawn_are_on_the_page_all_the_same(scenes, f
     broken = replace(scenes.scenes[0].regions[0], rings=(), mask=Rle((3, 3), "9"))
     page = review_page(SceneSet(scenes=(scenes.scenes[0].replaced(broken),)), images=folder)
     assert "expected a mask of the image's size" in html.unescape(page)
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_every_link_and_control_is_large_enough(
+    scenes, folder, tmp_path, open_page, small_targets, width
+):
+    path = tmp_path / "review.html"
+    path.write_text(review_page(scenes, images=folder), encoding="utf-8")
+    page = open_page(path.as_uri(), width=width)
+    page.locator(".annotation input").first.wait_for()
+    assert small_targets(page) == []

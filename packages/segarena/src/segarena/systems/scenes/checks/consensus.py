@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import chain, combinations
+from pathlib import PurePosixPath
 from typing import TypeAlias
 
 import numpy as np
@@ -48,7 +49,33 @@ def check_each(scenes: SceneSet, *, limits: QualityLimits | None = None) -> list
             others = [pair for other, pair in rasterised.items() if other != index]
             found[index] = check_scene(scene, limits=limits, rasters=rasters)
             found[index] += check_against((scene, rasters), others, limits=limits)
+    _accept_empty_frames(scenes, found)
     return found
+
+
+def _accept_empty_frames(scenes: SceneSet, found: list[list[Defect]]) -> None:
+    """Turn the error about a frame of a video without regions into a note: objects enter and leave a video.
+
+    An image is a frame if a region of an image in the same folder has the key `track_id`.
+    """
+    videos = {
+        _folder_of(scene)
+        for scene in scenes.scenes
+        if any("track_id" in region.attributes for region in scene.regions)
+    }
+    message = (
+        "expected regions or a frame without visible objects, found no regions; "
+        "annotate the frame if it shows an object"
+    )
+    for index, scene in enumerate(scenes.scenes):
+        if scene.regions or _folder_of(scene) not in videos:
+            continue
+        others = [defect for defect in found[index] if defect.kind != "empty"]
+        found[index] = [scene.defect("empty", message, severity="note"), *others]
+
+
+def _folder_of(scene: Scene) -> str:
+    return PurePosixPath(scene.image.file_name).parent.as_posix()
 
 
 def check_against(

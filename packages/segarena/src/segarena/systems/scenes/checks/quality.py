@@ -5,6 +5,7 @@ Checks that need the other annotators of an image are in `segarena.systems.scene
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -40,6 +41,7 @@ class QualityLimits:
     Attributes:
         least_vertices: minimum number of vertices of a polygon, as in the original tool.
         least_area_px: minimum full extent of a region, in pixels of the image, as in the paper.
+        small_image_px: in images with fewer pixels, the minimum extent shrinks in proportion.
         least_visible: minimum visible share of a region.
         duplicate_iou: two regions with a higher IoU count as one region drawn twice.
         spike_degrees: corners with a smaller angle count as spikes.
@@ -58,6 +60,8 @@ class QualityLimits:
     least_vertices: int = 4
     # The minimum in the paper's instructions to annotators, in pixels of the image.
     least_area_px: float = 600
+    # A sixteenth of the image at most; otherwise no region of a tiny image would be large enough.
+    small_image_px: float = 9600
     least_visible: float = 0.02
     duplicate_iou: float = 0.9
     spike_degrees: float = 8
@@ -68,6 +72,11 @@ class QualityLimits:
     stated_difference: float = 0.05
     consensus: float = 0.5
     coverage_gap: float = 0.25
+
+    def least_area_of(self, shape: tuple[int, int]) -> float:
+        """Return the minimum full extent of a region in an image of (H, W) pixels."""
+        height, width = shape
+        return self.least_area_px * min(1, height * width / self.small_image_px)
 
 
 def check_scene(
@@ -235,10 +244,11 @@ def _extent_defects(
 ) -> Iterator[Defect]:
     """Yield defects if a region is too small, or if its stated area or occlusion differs from the pixels."""
     area_px = raster.area_px
-    if 0 < area_px < limits.least_area_px:
+    least_px = limits.least_area_of(scene.shape)
+    if 0 < area_px < least_px:
         centre = region_centre(raster)
         message = (
-            f"expected at least {limits.least_area_px:g} pixels, got {area_px}; "
+            f"expected at least {math.ceil(least_px)} pixels, got {area_px}; "
             "regions this small are not annotated"
         )
         yield scene.defect("small", message, region, place=centre)

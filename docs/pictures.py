@@ -272,7 +272,7 @@ def report(browser: Browser) -> None:
     page.goto(
         report_of("report", clicks_of("graph"), clicks_of("grabcut"), clicks_of("image-blind"))
     )
-    save(page, "report.png", (0, 0, 1200, 2210))
+    save(page, "report.png", (0, 0, 1200, 2230))
 
 
 def board(browser: Browser) -> None:

@@ -68,6 +68,8 @@ def test_a_link_creates_an_account_that_joins_the_project(served, lead, project)
     visitor = served.client(follow_redirects=True)
     assert "You are invited to the project Street as an annotator." in visitor.get(link).text
     place = re.search(r'href="(/register\?invitation=[^"]+)"', visitor.get(link).text)[1]
+    # Annotators appear on no board.
+    assert "beside your work in projects" in visitor.get(place).text
     assert "You are invited" in visitor.get(place).text
     form = {"name": "New one", "password": "password of new", "invitation": link.partition("=")[2]}
     landed = visitor.post("/register", data=form)

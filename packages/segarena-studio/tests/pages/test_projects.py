@@ -323,6 +323,10 @@ def test_a_decision_without_a_reason_is_told_in_the_form_and_others_are_not_show
     _, form = alert_in(answer.text, f"/studio/tasks/{task}/review")
     assert "Good.</textarea>" in form
     assert f'name="revision" value="{revision}"' in form
+    # After the last waiting picture, the page says so instead of only showing the same picture again.
+    answer = lea.post(f"tasks/{task}/review", do="approve", revision=str(revision), next="yes")
+    assert answer.headers["location"] == f"/studio/tasks/{task}/look"
+    assert "No other picture waits for review." in lea.get(f"tasks/{task}/look").text
     # Whoever may not use the form at all still gets no page of it.
     assert people["Eve"].post(f"tasks/{task}/review", do="approve").status_code == 404
     assert anna.post(f"projects/{project}/settings", name="").status_code == 404

@@ -110,6 +110,9 @@ def review_page(
         found = find_task(session, task_id, visitor.person_id)
         values = _task_values(session, found)
         values["is_takeable"] = is_takeable(session, found, visitor.person_id or 0)
+        is_judged = found.may_review and found.task.state in ("approved", "returned")
+        values["is_judged"] = is_judged and found.project.is_reviewed
+        values["following"] = find_next_review(session, found.project, visitor.person_id or 0)
     document = values.pop("document")
     analysis: SceneAnalysis | None = None
     if document:

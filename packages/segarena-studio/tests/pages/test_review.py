@@ -101,6 +101,7 @@ def test_a_drawing_is_returned_with_a_comment_at_a_place_and_approved_when_it_is
     page.keyboard.type("It goes on <b>here</b>.")
     page.get_by_role("button", name="Add").click()
     page.locator(".comment p", has_text="It goes on <b>here</b>.").wait_for()
+    page.wait_for_function("document.activeElement.name === 'text'")  # for the next comment
     with served.site.database.reading() as session:
         (comment,) = list_comments(session, session.get_one(Task, task))
     assert (comment.x, comment.y) == (pytest.approx(30, abs=0.5), pytest.approx(30, abs=0.5))
@@ -129,6 +130,7 @@ def test_a_drawing_is_returned_with_a_comment_at_a_place_and_approved_when_it_is
     assert "chosen" in page.locator(".after [data-region=r1]").get_attribute("class")
     page.get_by_role("button", name="Resolve comment 1").click()
     page.get_by_role("button", name="Reopen comment 1").wait_for()
+    page.wait_for_function("document.activeElement.textContent === 'Reopen'")
     page.get_by_role("link", name="Skip to the decision").press("Enter")
     for _ in ("explanation", "show the next picture", "approve"):
         page.keyboard.press("Tab")

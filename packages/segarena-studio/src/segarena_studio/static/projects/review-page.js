@@ -23,6 +23,8 @@ let place = null;
 let region = "";
 /** Id of the region that stays highlighted, or "". */
 let kept = "";
+/** Key under which the session keeps a selector of what gets the focus after a reload. */
+const FOCUS_KEY = "segarena-review-focus";
 
 const talk = new Talk({ key: form?.dataset.key ?? "" });
 
@@ -30,10 +32,14 @@ const talk = new Talk({ key: form?.dataset.key ?? "" });
  * Send data to the server; reload the page on success, or show the error.
  * @param {string} address
  * @param {object} told
+ * @param {string} selector  of the element that gets the focus after the reload
  */
-async function tell(address, told) {
+async function tell(address, told, selector) {
   const answer = await talk.ask("POST", address, told);
-  if (answer.outcome === "done") return location.reload();
+  if (answer.outcome === "done") {
+    sessionStorage.setItem(FOCUS_KEY, selector);
+    return location.reload();
+  }
   const failed = /** @type {HTMLElement} */ (form?.querySelector("[data-failed]"));
   failed.hidden = false;
   failed.textContent = answer.message;
@@ -142,15 +148,20 @@ board.addEventListener("keydown", (event) => {
 form?.addEventListener("submit", (event) => {
   event.preventDefault();
   const text = /** @type {HTMLTextAreaElement} */ (form.elements.namedItem("text")).value;
-  void tell(form.dataset.place ?? "", {text, at: place, region});
+  void tell(form.dataset.place ?? "", {text, at: place, region}, "form[data-comment] textarea");
 });
 
 for (const button of /** @type {NodeListOf<HTMLButtonElement>} */ (document.querySelectorAll("[data-settle]"))) {
   button.hidden = !form; // resolving a comment requires the right to comment
   button.addEventListener("click", () => {
-    void tell(`${form?.dataset.place}/${button.dataset.settle}/done`, {is_done: button.dataset.done === "yes"});
+    void tell(`${form?.dataset.place}/${button.dataset.settle}/done`, {is_done: button.dataset.done === "yes"}, `[data-settle="${button.dataset.settle}"]`);
   });
 }
+
+// Buttons are shown by now, and what is hidden cannot be focused.
+const refocused = sessionStorage.getItem(FOCUS_KEY);
+sessionStorage.removeItem(FOCUS_KEY);
+if (refocused) /** @type {HTMLElement | null} */ (document.querySelector(refocused))?.focus({preventScroll: true});
 
 const checking = /** @type {HTMLElement | null} */ (document.querySelector("[data-checking]"));
 

@@ -68,7 +68,9 @@ def test_strokes_on_the_background_have_the_background_as_their_goal(tmp_path):
     drawings = read_drawings(given, background=True)
     assert len(drawings) == 2
     assert not (drawings[0].goal & given[0].goal).any()
-    with pytest.raises(InvalidInput, match="expected strokes of people on goals, got scribble"):
+    with pytest.raises(
+        InvalidInput, match="people drew on goals, found none; its prompts: scribble"
+    ):
         read_drawings(given)
 
 
@@ -87,7 +89,7 @@ def test_slices_of_a_volume_are_a_series_of_each_person(tmp_path):
 
 def test_boxes_are_no_strokes(tmp_path):
     given = Collection.open(collection(tmp_path / "given", objects=2, people=1, kind="box"))
-    with pytest.raises(InvalidInput, match="expected strokes of people on goals, got box"):
+    with pytest.raises(InvalidInput, match="people drew on goals, found none; its prompts: box"):
         read_drawings(given)
 
 

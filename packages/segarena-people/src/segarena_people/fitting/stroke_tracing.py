@@ -55,7 +55,7 @@ def trace_strokes(ink: Mask, smooth_px: float = 1.0) -> list[Points]:
 
 
 def smooth_line(line: Points, sigma_px: float) -> Points:
-    """Smooth a line with a Gaussian; its end points stay fixed, and closed lines stay closed."""
+    """Smooth a line with a Gaussian; open lines keep their end points, and closed lines stay closed."""
     reach = round(3 * sigma_px)
     if len(line) <= reach + 1 or not reach:
         return line

@@ -127,9 +127,11 @@ def read_drawings(collection: Collection, *, background: bool = False) -> list[P
             series = "/".join((*map(str, target_key), person, str(row.round)))
         drawings[key] = PersonDrawing(person, goal, ink, series, row.plane or 0)
     if not drawings:
-        kinds = ", ".join(collection.kinds) or "nothing"
+        kinds = ", ".join(collection.kinds) or "none"
         where = "the background" if background else "goals"
-        raise InvalidInput(f"{collection.name}: expected strokes of people on {where}, got {kinds}")
+        raise InvalidInput(
+            f"{collection.name}: expected strokes that people drew on {where}, found none; its prompts: {kinds}"
+        )
     return list(drawings.values())
 
 

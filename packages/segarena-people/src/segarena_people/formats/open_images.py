@@ -118,6 +118,6 @@ def _click(text: str, mask: str) -> tuple[float, float, float]:
         x = y = kind = math.nan
     if not (0 <= x <= 1 and 0 <= y <= 1 and kind in (0, 1)):
         raise InvalidInput(
-            f"{mask}: expected clicks as 'x y 0' or 'x y 1' with fractions, got {text[:60]!r}"
+            f"{mask}: expected clicks as 'x y 0' or 'x y 1', with x and y from 0 to 1, got {text[:60]!r}"
         )
     return x, y, kind

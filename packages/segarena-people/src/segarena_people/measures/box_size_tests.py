@@ -1,4 +1,4 @@
-"""Tests of a simulated user's boxes against people's boxes by object size, including the tails."""
+"""Tests, by object size, whether a simulated user's boxes are offset like people's boxes, also in the tails."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ def _connect(
 
 
 def _check_may_connect(request: Request, person_id: int) -> None:
-    """Raise `Refusal` unless a person with a second factor has signed in recently.
+    """Raise `Refusal` if the person has a second factor and has not signed in recently.
 
     A connected account signs in without a code, so a stolen session must not suffice to connect
     one.

@@ -1,7 +1,7 @@
 """Whether a run is ranked: only if its team has received no prompts about any of its samples before.
 
 A team that has received prompts about a sample can answer from memory. Every run about such a
-sample is therefore a repeat: its team can see it, but no board, test or export includes it. Samples
+sample is therefore a repeat: its team can see it, but no board, statistical test or export includes it. Samples
 are compared by content, so neither another name nor another phase or challenge makes a sample new.
 Teams that ever shared a member count as one.
 

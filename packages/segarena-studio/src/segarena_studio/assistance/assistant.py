@@ -84,7 +84,7 @@ class Assistant:
         return self._home(unit.picture, is_ahead=False).ask(PendingRequest(unit, asker))
 
     def encode(self, picture: PictureFile, *, is_ahead: bool) -> None:
-        """Enqueue a picture for encoding, first if somebody is viewing it; discard surplus encodings."""
+        """Enqueue a picture for encoding, at the front if somebody is viewing it; shorten a queue that is too long."""
         self._home(picture, is_ahead=is_ahead).encode(EncodeRequest(picture), is_ahead=is_ahead)
 
     @property

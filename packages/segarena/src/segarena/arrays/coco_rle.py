@@ -187,7 +187,7 @@ def _unpack(counts: Any) -> NDArray[np.int64]:
     is_in_range = lowest_code >= 0 and highest_code < 2 * _CONTINUES
     if not is_whole or not is_in_range:
         raise InvalidMask(
-            "run lengths: expected a string of the characters '0' to 'o' that ends with a whole number"
+            "run lengths: expected a string of the characters '0' to 'o' with complete numbers"
         )
     last_codes = codes[np.cumsum(sizes) - 1]
     is_negative = last_codes & _SIGN > 0

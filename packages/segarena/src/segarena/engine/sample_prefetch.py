@@ -89,7 +89,7 @@ class SamplePrefetcher:
             self._thread.start()
 
     def load(self, sample_id: str) -> Sample:
-        """Return a sample, loaded ahead or now; propagates the exception of its loading.
+        """Return a sample, loaded ahead or now; raise what loading it raised.
 
         Raises:
             PredictTimeout: loading in the thread took longer than the limit. The thread is then

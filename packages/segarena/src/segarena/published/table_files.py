@@ -228,7 +228,8 @@ class _TableBuilder:
     def _figures_of(self, number: str) -> tuple[list[PublishedFigure], list[TableRow]]:
         if number not in self.paper.tables:
             raise InvalidInput(
-                f"there is no table {number!r}; {suggest_names(number, self.paper.tables)}"
+                f"there is no table {number!r}; "
+                f"{suggest_names(number, self.paper.tables) or 'known: ' + ', '.join(self.paper.tables)}"
             )
         section = self.paper.tables[number]
         lines = [line for line in map(str.strip, section.figures.splitlines()) if line]

@@ -124,9 +124,10 @@ def _by_group(
 def _lines(
     runs: Sequence[Run], statistic: Statistic
 ) -> list[tuple[str, ChartColour, Mapping[TargetKey, float]]]:
-    """Return (label, colour, value by target) of each user for a single run, else of each run.
+    """Return (label, colour, value by target) of each line of the figure.
 
-    The values of a run are means over its users.
+    A single run has a line for each user, or one of their means if there are too many. Of several
+    runs, the best have a line each, of means over their users.
     """
     lines: list[tuple[str, ChartColour, Mapping[TargetKey, float]]] = []
     if len(runs) > 1:

@@ -297,7 +297,7 @@ def _first_click_gap(
 
 
 def _first_clicks(run: Run, user: str) -> Mapping[tuple[str, str], list[tuple[int, ...]]]:
-    """Return the positions of the first clicks of a user by target, if the first prompt is a click."""
+    """Return, by target, the position of a user's first prompt, for dialogues that begin with a click."""
     found: dict[tuple[str, str], list[tuple[int, ...]]] = {}
     for dialogue in run.finished(user):
         if not dialogue.prompts or not dialogue.prompts[0]:

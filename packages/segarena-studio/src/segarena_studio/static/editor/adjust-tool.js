@@ -187,7 +187,7 @@ export class Adjusting {
   }
 
   /**
-   * Apply the move up to the current pointer position. An invalid move is still shown; on release
+   * Move the vertices to follow the pointer. An invalid move is still shown; on release
    * the last valid one is kept.
    * @param {Touch} touch
    */

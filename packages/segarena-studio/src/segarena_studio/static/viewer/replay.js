@@ -1,4 +1,4 @@
-// Replay a dialogue whose answers were not stored, to show the answer after every round.
+// Replay a dialogue of which not all answers were stored, to show the answer after every round.
 
 import { queryOf } from "./sample-info.js";
 

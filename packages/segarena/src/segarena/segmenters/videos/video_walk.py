@@ -199,7 +199,7 @@ class VideoWalkSegmenter(StrokeSegmenter):
 
 
 def _affected_ranges(drawn: StrokeRound) -> list[tuple[int, int]]:
-    """Return the ranges of frames to solve together: around fresh strokes, up to and including older stroked frames."""
+    """Return the ranges of frames to solve together: around new strokes, up to the next frames with older ones."""
     ranges: list[tuple[int, int]] = []
     old = sorted(set(drawn.marks) - set(drawn.fresh))
     last_frame = drawn.video.shape[0] - 1

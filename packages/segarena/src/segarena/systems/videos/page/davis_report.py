@@ -104,15 +104,15 @@ def rules_text(run: Run) -> str:
     """Describe the rules of the robot and of the timing."""
     options = run.config.benchmark.options
     limit = options["seconds_per_object"]
-    time = "no time limit" if limit is None else f"{limit:g} s for each object of a video"
-    if options["counts_judging"]:
-        judging = "including evaluation and drawing"
+    if limit is None:
+        time = "There is no time limit."
     else:
-        judging = "excluding evaluation and drawing"
+        judging = "including" if options["counts_judging"] else "excluding"
+        time = f"The time limit is {limit:g} s for each object of a video, {judging} evaluation and drawing."
     shown = metric_name(METRIC_COLUMNS[options["metric"]])
     return (
         f"{protocol_text(run)}. The robot draws with the parameters {robot_text(options)}, in the frame where {shown} "
-        f"is lowest; {time}, {judging}. The time of encoding is part of the first interaction."
+        f"is lowest. {time} The time of encoding is part of the first interaction."
     )
 
 

@@ -77,7 +77,7 @@ SEGRAP_CASES = 30
 
 
 def _find_cases(folder: Path) -> Iterator[RawCase | SkippedCase]:
-    """Yield the patients: folders `segrap_NNNN` with `image.nii.gz`, and folders of that name with `ORGAN.nii.gz`."""
+    """Yield each patient: a folder `segrap_NNNN` with `image.nii.gz`, and one of the same name with `ORGAN.nii.gz`."""
     images = {path.parent.name: path for path in sorted(folder.rglob("image.nii.gz"))}
     organs: dict[str, dict[str, Path]] = {}
     for path in sorted(folder.rglob("*.nii.gz")):

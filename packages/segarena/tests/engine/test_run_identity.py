@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 import time
 
 import cv2
@@ -46,7 +47,10 @@ def model(tmp_path, monkeypatch):
     (folder / "inner" / "part.py").write_text("from . import deep\nLEVEL = 1\n")
     (folder / "inner" / "deep.py").write_text("")
     (folder / "unrelated.py").write_text("")
-    monkeypatch.syspath_prepend(folder)
+    # Another test may have imported the modules of its own folder, which have the same names.
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    for name in ("inner", "inner.part", "inner.deep"):
+        sys.modules.pop(name, None)
     return folder / "mine.py"
 
 

@@ -687,7 +687,7 @@ def test_the_brush_cuts_holes_except_behind_what_covers_them(editor, kept):
     mouse.drag((130, 170), (140, 170))
     assert "A hole was cut." in page.locator("#said").text_content()
     mouse.drag((200, 270), (201, 270))
-    assert "so it has no hole here" in page.locator("#said").text_content()
+    assert "so there is no hole here" in page.locator("#said").text_content()
     page.keyboard.up("Alt")
     house = kept(page)["regions"][1]
     assert len(house["starts"]) == 1

@@ -74,7 +74,11 @@ def inner_band(mask: Mask, width_px: int) -> Words:
 
 
 def is_small_image(shape: Shape, width_px: int) -> bool:
-    """Return whether `unpacked_band` takes less time than `inner_band` on an image."""
+    """Return whether `unpacked_band` takes less time than `inner_band` on an image.
+
+    >>> is_small_image((64, 64), 2), is_small_image((480, 640), 16), is_small_image((8, 8, 8), 1)
+    (True, False, False)
+    """
     return len(shape) == 2 and 0 < math.prod(shape) <= _SMALL_PX and width_px <= _NARROW_PX
 
 

@@ -84,7 +84,7 @@ class Finger(PointingDevice):
 
     def close(self):
         """Long press, which acts as the second button."""
-        self.tap((5, 5), hold_ms=650)
+        self.tap((5, 5), hold_ms=1200)
 
     def drag(self, start, end):
         """Touch, move and let go."""
@@ -149,7 +149,7 @@ class Pen(PointingDevice):
 
     def close(self):
         """Hold the pen still: the second button."""
-        self.tap((5, 5), hold_ms=650)
+        self.tap((5, 5), hold_ms=1200)
 
     def drag(self, start, end):
         """Set the pen down, move it and lift it."""

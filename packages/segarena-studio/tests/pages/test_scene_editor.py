@@ -545,11 +545,12 @@ def test_regions_are_painted_selected_together_and_moved_by_finger(editor, kept)
     hand.drag((300, 100), (300, 200))
     kept(page)  # on a busy machine, the hints still change while a stroke is being traced
     hand.press('.hints [data-action="paint-new"]')
+    page.locator(".regions li.is-selected").wait_for(state="detached")
     hand.drag((420, 300), (520, 300))
     page.locator(".regions > li").nth(1).wait_for()
     before = kept(page)["points"]
     hand.take("move")
-    hand.tap((200, 100), hold_ms=650)
+    hand.tap((200, 100), hold_ms=1200)
     assert page.locator("#selected-regions strong").text_content() == "2 selected"
     hand.drag((470, 300), (500, 320))
     after = kept(page)["points"]

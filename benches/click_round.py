@@ -94,7 +94,7 @@ BOUNDARY_IOU = BoundaryIou(empty="nan")
 
 
 def our_round(prediction, reference, clicked):
-    """Return what `plain_round` returns, from a new comparison."""
+    """Compute `plain_round` on a new comparison."""
     comparison = Comparison(prediction, reference)
     click = deepest_error(comparison, clicked)
     return click, IOU(comparison)["iou"], BOUNDARY_IOU(comparison)["boundary_iou"]

@@ -28,8 +28,10 @@ from segarena.records.configuration import (
     RunConfiguration,
     UserRecord,
 )
-from segarena.records.parquet_tables import TABLES, table_frame
-from segarena.records.pieces import PIECES_LEDGER, sample_files
+from segarena.records.parquet_tables import table_frame
+from segarena.records.pieces import PIECES_LEDGER
+from segarena.records.row_types import ROW_TYPES, TABLES, Row
+from segarena.records.sample_file import pack_rows
 from segarena.work.ledger import Ledger
 
 ROUNDS = 5
@@ -135,6 +137,18 @@ def tables_of(
     return {**empty, "records": records, "timings": timings}
 
 
+def rows_of(table: str, frame: pl.DataFrame) -> list[Row]:
+    """Return the rows of a table; columns that are no fields are metrics."""
+    row_type = ROW_TYPES[table]
+    rows: list[Row] = []
+    for cells in frame.iter_rows(named=True):
+        fields = {name: cells.pop(name) for name in row_type.__struct_fields__ if name in cells}
+        if "values" in row_type.__struct_fields__:
+            fields["values"] = cells
+        rows.append(row_type(**fields))
+    return rows
+
+
 def write_run(path: Path, samples: int, users: int, *, one_by_one: bool) -> RunFolder:
     """Write a finished run: a few merged files, or one file for each sample."""
     folder = RunFolder.create(path, configuration(samples, users))
@@ -146,7 +160,8 @@ def write_run(path: Path, samples: int, users: int, *, one_by_one: bool) -> RunF
             stop = min(first + step, samples)
             tables = tables_of(list(folder.samples[first:stop]), user_names(users), rng)
             if one_by_one:
-                pieces.write(first, sample_files(tables))
+                rows = {table: rows_of(table, frame) for table, frame in tables.items()}
+                folder.writer.write(first, pack_rows(rows))
             else:
                 pieces.write_piece(first, stop, tables.items())
     return folder

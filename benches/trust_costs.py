@@ -29,7 +29,7 @@ from run_folder import write_run
 import segarena
 from segarena import RunFolder, comparison, multi_object
 from segarena.engine import evaluate, lockstep, session
-from segarena.records import compaction, pieces
+from segarena.records import compaction, pieces, sample_file
 from segarena.records.identity import Identity
 
 BARS = {
@@ -72,8 +72,8 @@ Switch = Mapping[tuple[Any, str], Callable[..., Any]]
 OFF: dict[str, Switch] = {
     "fingerprints": {(evaluate, "identity_of"): lambda *_, **__: (Identity(), ())},
     "checksums": {
-        (pieces, "seal_parquet"): as_it_is,
-        (pieces, "verify_seal"): nothing,
+        (sample_file, "sha256"): lambda *_: "00" * 32,
+        (sample_file, "sample_fault"): lambda *_: "",
         (pieces, "sha256"): lambda *_: AnyHash(),
         (compaction, "sha256"): lambda *_: "",
     },
@@ -88,7 +88,10 @@ OFF: dict[str, Switch] = {
 }
 """Replacements that switch off each of the three."""
 
-UNVERIFIED: Switch = {(pieces, "verify_seal"): nothing, (pieces, "sha256"): lambda *_: AnyHash()}
+UNVERIFIED: Switch = {
+    (sample_file, "sample_fault"): lambda *_: "",
+    (pieces, "sha256"): lambda *_: AnyHash(),
+}
 """The same for reading."""
 
 

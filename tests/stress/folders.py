@@ -34,7 +34,7 @@ def folders() -> list[Folder]:
     tables = tuple(f"{table}/{piece}" for table in ("records", "timings", "masks"))
     return [
         Folder("run", _run, _read_run, ("run.json", "pieces.jsonl", *tables)),
-        Folder("loose", _loose, _read_run, ("records/000000.parquet", "records/000001.parquet")),
+        Folder("loose", _loose, _read_run, ("records/000000.msgpack", "records/000001.msgpack")),
         Folder("session", _session, _go_on, ("session.json", "submissions.jsonl", "run.json")),
         Folder("series", _series("plain"), _read_series, ("ct/1.dcm", "seg.dcm")),
         Folder("fractions", _series("rle", "FRACTIONAL"), _read_series, ("ct/1.dcm", "seg.dcm")),

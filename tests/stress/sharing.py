@@ -91,7 +91,7 @@ def try_runs(folder: Path, kills: int, how: signal.Signals, rng: random.Random) 
             out,
             rng.uniform(0, 3),
             how,
-            lambda out=out: any(out.glob("records/*.parquet")),
+            lambda out=out: any(out.glob("records/*.*")),
         )
         is_same = (
             report_of(out, first, folder / "shown") == expected and not (out / "claims").exists()

@@ -110,8 +110,8 @@ def test_a_server_killed_while_it_judges_a_program_goes_on_and_writes_once(tmp_p
             )
             assert answer.status_code == 202, answer.text
             folder = data / "runs" / sent / "records"
-            wait_until(lambda: list(folder.glob("*.parquet")))
-            assert len(list(folder.glob("*.parquet"))) < 3
+            wait_until(lambda: list(folder.glob("*.msgpack")))
+            assert len(list(folder.glob("*.msgpack"))) < 3
             programs = confined_below(process.pid)
             assert programs
             os.kill(process.pid, signal.SIGKILL)

@@ -422,7 +422,7 @@ def test_a_judging_process_that_is_killed_is_replaced_and_nothing_is_counted_twi
     told = waited(api, send(api, "final", "worker", slow.encode()))
     assert told["state"] == "taken", told
     # It has judged a sample, and begins the next one.
-    wait_until(lambda: list((working.site.folder.runs / told["run"] / "records").glob("*.parquet")))
+    wait_until(lambda: list((working.site.folder.runs / told["run"] / "records").glob("*.msgpack")))
     wait_until(lambda: _judging())
     for pid in _judging():
         os.kill(pid, signal.SIGKILL)

@@ -133,13 +133,13 @@ def test_ctrl_c_leaves_a_run_that_goes_on_and_exit_code_130(plugin, tmp_path):
         [PROGRAM, *arguments], stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
     )
     waited = time.monotonic() + 60
-    while not list((tmp_path / "run" / "records").glob("*.parquet")) and time.monotonic() < waited:
+    while not list((tmp_path / "run" / "records").glob("*.msgpack")) and time.monotonic() < waited:
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
     assert errors.endswith("stopped; finished samples are kept, and the same command resumes\n")
     assert "Traceback" not in errors
-    done = len(list((tmp_path / "run" / "records").glob("*.parquet")))
+    done = len(list((tmp_path / "run" / "records").glob("*.msgpack")))
     assert 0 < done < 60
     assert len(package.RunFolder.open(tmp_path / "run").pending()) == 60 - done

@@ -1,5 +1,6 @@
 """Merging of record files, and their state when it is interrupted at any step."""
 
+import hashlib
 import math
 import time
 from pathlib import Path
@@ -7,22 +8,17 @@ from pathlib import Path
 import msgspec
 import polars as pl
 import pytest
+import separate_files
+from separate_files import write_files
 
 from segarena.errors import RunConflict, StoreError
 from segarena.files.atomic_write import write_atomic
-from segarena.records import compaction
-from segarena.records import pieces as pieces_module
+from segarena.records import compaction, sample_file
 from segarena.records.compaction import WritablePieces
-from segarena.records.parquet_tables import (
-    PACKED_COLUMN,
-    TABLES,
-    pack_sample,
-    parquet_bytes,
-    seal_parquet,
-    table_frame,
-)
-from segarena.records.pieces import PIECES_LEDGER, Pieces, sample_files
-from segarena.records.row_types import MaskRow, RoundRecord, Timing
+from segarena.records.parquet_tables import table_frame
+from segarena.records.pieces import PIECES_LEDGER, Pieces
+from segarena.records.row_types import TABLES, MaskRow, RoundRecord, Timing
+from segarena.records.sample_file import SampleFileWriter, pack_rows
 from segarena.work.ledger import Ledger
 
 SAMPLES = tuple(f"sample {index}" for index in range(10))
@@ -61,7 +57,7 @@ def rows_of(index, value=0.5):
 
 def packed(index, value=0.5):
     """Return the file of a sample."""
-    return {"records": pack_sample(rows_of(index, value))}
+    return pack_rows(rows_of(index, value))
 
 
 def separate(index, value=0.5):
@@ -71,8 +67,18 @@ def separate(index, value=0.5):
 
 def make_files(how, rows):
     if how is packed:
-        return {"records": pack_sample(rows)}
-    return sample_files({table: table_frame(table, own) for table, own in rows.items()})
+        return pack_rows(rows)
+    return separate_files.separate_files(
+        {table: table_frame(table, own) for table, own in rows.items()}
+    )
+
+
+def write(folder, index, files):
+    """Write the file or files of a sample."""
+    if isinstance(files, bytes):
+        SampleFileWriter(folder).write(index, files)
+    else:
+        write_files(folder, index, files)
 
 
 def mixed(index, value=0.5):
@@ -105,7 +111,12 @@ def held(tmp_path):
 
 
 def names(folder, table="records"):
-    return sorted(file.name for file in (folder / table).glob("*.parquet"))
+    return sorted(file.name for file in (folder / table).glob("*.*"))
+
+
+def stems(folder):
+    """Return the names of record files without suffixes, which depend on who wrote them."""
+    return sorted(file.name.split(".")[0] for file in (folder / "records").glob("*.*"))
 
 
 def samples_of(pieces, table="records"):
@@ -117,21 +128,16 @@ def test_a_stretch_is_gathered_when_all_of_it_is_done_and_everything_at_the_end(
 ):
     pieces = held()
     for index in (3, 1, 0, 9):
-        pieces.write(index, files_of(index))
+        write(pieces.folder, index, files_of(index))
         pieces.gather_around(index)
-    assert names(tmp_path) == [
-        "000000.parquet",
-        "000001.parquet",
-        "000003.parquet",
-        "000009.parquet",
-    ]
-    pieces.write(2, files_of(2))
+    assert stems(tmp_path) == ["000000", "000001", "000003", "000009"]
+    write(pieces.folder, 2, files_of(2))
     pieces.gather_around(2)
-    assert names(tmp_path) == ["000000-000003.parquet", "000009.parquet"]
+    assert stems(tmp_path) == ["000000-000003", "000009"]
     assert samples_of(pieces) == [SAMPLES[index] for index in (0, 1, 2, 3, 9)]
     assert [index for index, is_done in enumerate(pieces.done()) if is_done] == [0, 1, 2, 3, 9]
     for index in range(4, 9):
-        pieces.write(index, files_of(index))
+        write(pieces.folder, index, files_of(index))
     pieces.gather_all()
     assert names(tmp_path) == names(tmp_path, "masks") == ["000000-000009.parquet"]
     assert not (tmp_path / "parts").exists()
@@ -145,7 +151,7 @@ def test_the_order_in_which_samples_were_done_does_not_show(held, tmp_path, file
         with Ledger(folder / PIECES_LEDGER, {"pieces": 1}) as ledger:
             pieces = WritablePieces(folder, SAMPLES, ledger)
             for index in order:
-                pieces.write(index, files_of(index))
+                write(pieces.folder, index, files_of(index))
                 pieces.gather_around(index)
             pieces.gather_all()
         digests.append(
@@ -157,7 +163,7 @@ def test_the_order_in_which_samples_were_done_does_not_show(held, tmp_path, file
 def test_a_piece_that_would_be_too_large_is_cut(held, tmp_path, monkeypatch, files_of):
     pieces = held()
     for index in range(10):
-        pieces.write(index, files_of(index))
+        write(pieces.folder, index, files_of(index))
     monkeypatch.setattr(compaction, "MAX_PIECE_BYTES", 1)
     pieces.gather_all()
     assert len(names(tmp_path)) == 10
@@ -167,16 +173,16 @@ def test_a_piece_that_would_be_too_large_is_cut(held, tmp_path, monkeypatch, fil
 def test_what_is_discarded_is_done_again_and_stands_in_its_place(held, tmp_path, files_of):
     pieces = held()
     for index in range(10):
-        pieces.write(index, files_of(index))
+        write(pieces.folder, index, files_of(index))
     pieces.gather_all()
     pieces.discard([2, 5])
     assert [index for index, is_done in enumerate(pieces.done()) if not is_done] == [2, 5]
     assert SAMPLES[2] not in samples_of(pieces)
     assert pieces.read("records", ["iou"]).shape == (16, 1)
-    pieces.write(5, files_of(5, value=0.75))
+    write(pieces.folder, 5, files_of(5, value=0.75))
     assert samples_of(held()) == [sample for index, sample in enumerate(SAMPLES) if index != 2]
     pieces = held()
-    pieces.write(2, files_of(2, value=0.25))
+    write(pieces.folder, 2, files_of(2, value=0.25))
     pieces.gather_all()
     assert samples_of(pieces) == list(SAMPLES)
     values = pieces.read("records", ["sample", "iou"]).unique(maintain_order=True)["iou"].to_list()
@@ -199,7 +205,7 @@ def test_killed_at_any_step_nothing_is_lost_or_there_twice(held, tmp_path, monke
 
     def work(pieces):
         for index in [index for index, is_done in enumerate(pieces.done()) if not is_done]:
-            pieces.write(index, files_of(index))
+            write(pieces.folder, index, files_of(index))
             pieces.gather_around(index)
         pieces.gather_all()
 
@@ -207,9 +213,10 @@ def test_killed_at_any_step_nothing_is_lost_or_there_twice(held, tmp_path, monke
     expected = held().read("records")
     for first in range(200):
         with monkeypatch.context() as patched:
-            write = dying(write_atomic)
-            patched.setattr(pieces_module, "write_atomic", write)
-            patched.setattr(compaction, "write_atomic", write)
+            dying_write = dying(write_atomic)
+            patched.setattr(sample_file, "write_atomic", dying_write)
+            patched.setattr(separate_files, "write_atomic", dying_write)
+            patched.setattr(compaction, "write_atomic", dying_write)
             patched.setattr(Path, "unlink", dying(Path.unlink))
             patched.setattr(Ledger, "add", dying(Ledger.add))
             steps["left"] = first
@@ -236,7 +243,7 @@ def test_killed_at_any_step_nothing_is_lost_or_there_twice(held, tmp_path, monke
 def test_a_damaged_or_lost_piece_is_named_and_its_samples_are_done_again(held, tmp_path, files_of):
     pieces = held()
     for index in range(10):
-        pieces.write(index, files_of(index))
+        write(pieces.folder, index, files_of(index))
     pieces.gather_all()
     file = tmp_path / "masks" / "000000-000009.parquet"
     data = bytearray(file.read_bytes())
@@ -255,14 +262,14 @@ def test_a_damaged_or_lost_piece_is_named_and_its_samples_are_done_again(held, t
 def test_a_sample_that_lacks_a_file_is_named_and_done_again(held, tmp_path, table):
     pieces = held()
     for index in (0, 1, 9):
-        pieces.write(index, separate(index))
+        write(pieces.folder, index, separate(index))
     lost = tmp_path / table / "000001.parquet"
     lost.unlink()
     assert pieces.damaged() == ({lost: "it is missing"}, 0)
     pieces = held()
     assert [index for index, is_done in enumerate(pieces.done()) if is_done] == [0, 9]
     for index in range(1, 9):
-        pieces.write(index, separate(index))
+        write(pieces.folder, index, separate(index))
     pieces.gather_all()
     assert samples_of(pieces, table) == list(SAMPLES)
 
@@ -281,7 +288,7 @@ def test_samples_whose_first_rounds_failed_give_the_same_columns_as_separate_fil
                     msgspec.structs.replace(row, values=values if index else {})
                     for row in rows["records"]
                 ]
-                pieces.write(index, make_files(make, rows))
+                write(pieces.folder, index, make_files(make, rows))
             pieces.gather_all()
         digests.append(
             {file.relative_to(folder): file.read_bytes() for file in folder.glob("*/*.parquet")}
@@ -289,18 +296,18 @@ def test_samples_whose_first_rounds_failed_give_the_same_columns_as_separate_fil
     assert digests[0] == digests[1]
 
 
-def test_a_file_is_flushed_for_each_sample_and_names_once_a_second(held, tmp_path, monkeypatch):
-    pieces = held()
-    pieces.write(0, packed(0))
+def test_a_file_is_flushed_for_each_sample_and_names_once_a_second(tmp_path, monkeypatch):
+    writer = SampleFileWriter(tmp_path)
+    writer.write(0, packed(0))
     flushed = []
     monkeypatch.setattr("os.fsync", flushed.append)
     now = time.monotonic()
-    monkeypatch.setattr("segarena.records.pieces.time.monotonic", lambda: now + 0.5)
+    monkeypatch.setattr("segarena.records.sample_file.time.monotonic", lambda: now + 0.5)
     for index in range(1, 4):
-        pieces.write(index, packed(index))
+        writer.write(index, packed(index))
     assert len(flushed) == 3
-    monkeypatch.setattr("segarena.records.pieces.time.monotonic", lambda: now + 1.5)
-    pieces.write(4, packed(4))
+    monkeypatch.setattr("segarena.records.sample_file.time.monotonic", lambda: now + 1.5)
+    writer.write(4, packed(4))
     assert len(flushed) == 5
 
 
@@ -309,35 +316,45 @@ def _flipped(data):
     return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
 
 
-def _without_seal(data):
-    return data.replace(b"segarena-sha256:", b"segarena-sha255:")
+def _with_other_header(data):
+    return b"S" + data[1:]
+
+
+def _cut(data):
+    return data[:-1]
+
+
+def _empty(data):
+    return data[:0]
 
 
 def _other_rows(data):
     rows = rows_of(3)
-    return pack_sample({**rows, "records": rows["timings"]})
+    return pack_rows({**rows, "records": rows["timings"]})
 
 
-def _other_cell(data):
-    frame = pl.DataFrame({PACKED_COLUMN: [b"\xc1"]})
-    return seal_parquet(parquet_bytes(frame))
+def _no_messagepack(data):
+    rows = b"\xc1"
+    return data[:18] + hashlib.sha256(rows).digest() + rows
 
 
-@pytest.mark.parametrize("damage", [_flipped, _without_seal, _other_rows, _other_cell])
+@pytest.mark.parametrize(
+    "damage", [_flipped, _with_other_header, _cut, _empty, _other_rows, _no_messagepack]
+)
 def test_a_damaged_file_of_a_sample_is_named(held, tmp_path, damage):
     pieces = held()
     for index in range(10):
-        pieces.write(index, packed(index))
-    file = tmp_path / "records" / "000003.parquet"
+        write(pieces.folder, index, packed(index))
+    file = tmp_path / "records" / "000003.msgpack"
     file.write_bytes(damage(file.read_bytes()))
-    with pytest.raises(StoreError, match=r"records/000003\.parquet is damaged.*--retry-damaged"):
+    with pytest.raises(StoreError, match=r"records/000003\.msgpack is damaged.*--retry-damaged"):
         Pieces(tmp_path, SAMPLES).read("records")
 
 
 def test_loose_files_without_records_are_removed(held, tmp_path):
     pieces = held()
     for index in (0, 1):
-        pieces.write(index, separate(index))
+        write(pieces.folder, index, separate(index))
     (tmp_path / "records" / "000001.parquet").unlink()
     held()
     assert names(tmp_path, "masks") == names(tmp_path, "timings") == ["000000.parquet"]
@@ -345,7 +362,7 @@ def test_loose_files_without_records_are_removed(held, tmp_path):
 
 def test_an_unfinished_run_is_not_joined(held):
     pieces = held()
-    pieces.write(0, separate(0))
+    write(pieces.folder, 0, separate(0))
     with pytest.raises(StoreError, match="some samples are not done"):
         pieces.gather_all()
 
@@ -369,7 +386,7 @@ def test_a_run_is_held_by_one_process(held, tmp_path):
 def test_columns_are_those_asked_for_that_are_there(held, files_of):
     pieces = held()
     for index in range(10):
-        pieces.write(index, files_of(index))
+        write(pieces.folder, index, files_of(index))
     assert pieces.read("records", ["iou", "dice", "sample"]).columns == ["iou", "sample"]
     pieces.gather_all()
     assert pieces.read("records", ["iou", "dice", "sample"]).columns == ["iou", "sample"]
@@ -381,7 +398,7 @@ def test_columns_are_those_asked_for_that_are_there(held, files_of):
 def test_a_loose_file_with_another_column_type_is_named(held, tmp_path, column, damaged):
     pieces = held()
     for index in range(10):
-        pieces.write(index, separate(index))
+        write(pieces.folder, index, separate(index))
     for index in damaged:
         file = tmp_path / "records" / f"{index:06d}.parquet"
         frame = pl.read_parquet(file)
@@ -397,7 +414,7 @@ def test_a_loose_file_with_another_column_type_is_named(held, tmp_path, column, 
 def test_integers_of_other_sizes_are_read(held, tmp_path):
     pieces = held()
     for index in range(10):
-        pieces.write(index, separate(index))
+        write(pieces.folder, index, separate(index))
     file = tmp_path / "records" / "000003.parquet"
     pl.read_parquet(file).cast({"round": pl.Int64}).write_parquet(file)
     assert Pieces(tmp_path, SAMPLES).read("records")["round"].to_list() == [1, 2] * 10

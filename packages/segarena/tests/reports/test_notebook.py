@@ -98,5 +98,5 @@ def test_completion_offers_what_a_reader_needs(pair):
     plain, _ = pair
     offered = dir(plain)
     assert {"summary", "records", "compare", "config"} <= set(offered)
-    assert not {"lock", "gather", "write_files", "discard", "heal"} & set(offered)
+    assert not {"lock", "gather", "writer", "discard", "heal"} & set(offered)
     assert all(hasattr(plain, name) for name in offered)

@@ -9,10 +9,7 @@ from __future__ import annotations
 
 import tarfile
 import tempfile
-from collections.abc import Mapping
 from pathlib import Path
-
-import msgspec
 
 from segarena.errors import StoreError
 from segarena.files.atomic_write import atomic_path, write_atomic
@@ -39,28 +36,25 @@ class RunFolders:
         self,
         run_id: str,
         place: int,
-        files: Mapping[str, bytes],
+        data: bytes,
     ) -> None:
-        """Upload the files of a run's sample, from `files_of_rows`, for the machine that ends the run.
+        """Upload the file of a run's sample, from `Rows.pack`, for the machine that ends the run.
 
         Raises:
             StoreError: the storage is not writable.
         """
         if self._remote is not None:
-            self._remote.put(f"runs/{run_id}/{place}", msgspec.msgpack.encode(dict(files)))
+            self._remote.put(f"runs/{run_id}/{place}", data)
 
-    def place(self, run_id: str, place: int) -> dict[str, bytes] | None:
-        """Return the uploaded files of a run's sample, or None if there are none.
+    def place(self, run_id: str, place: int) -> bytes | None:
+        """Return the uploaded file of a run's sample, or None if there is none.
 
         Raises:
             StoreError: the storage is unreadable.
         """
         if self._remote is None:
             return None
-        packed = self._remote.get(f"runs/{run_id}/{place}")
-        if packed is None:
-            return None
-        return msgspec.msgpack.decode(packed, type=dict[str, bytes])
+        return self._remote.get(f"runs/{run_id}/{place}")
 
     def keep(self, run_id: str) -> None:
         """Upload the local folder of a run for the other machines.

@@ -12,7 +12,6 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
-from segarena.engine.store import files_of_rows
 from segarena.engine.time_limit import TimeLimit
 from segarena.errors import UnitHung
 from segarena.work.deadline import this_deadline
@@ -121,10 +120,10 @@ class EvaluateTurn:
         if result.rows is None:
             return result
         request = self.request
-        files = files_of_rows(result.rows)
+        data = result.rows.pack()
         folder = evaluator.open_folder(self.run_folders.path(request.run.id), request.run)
-        folder.write_files(request.place, files)
-        self.run_folders.keep_place(request.run.id, request.place, files)
+        folder.writer.write(request.place, data)
+        self.run_folders.keep_place(request.run.id, request.place, data)
         # The rows contain all masks of the sample, which the server does not need.
         return replace(result, rows=None)
 

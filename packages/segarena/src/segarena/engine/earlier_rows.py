@@ -11,12 +11,10 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any
 
+from segarena.engine.kept_sample import KeptSample
 from segarena.engine.rows import Rows
 from segarena.errors import StoreError
 from segarena.files.atomic_write import write_atomic
@@ -25,26 +23,12 @@ from segarena.records.configuration import (
     configuration_text,
     read_configuration,
 )
-from segarena.records.parquet_tables import ROW_TYPES, TABLES
-from segarena.records.pieces import PIECES_LEDGER, Pieces
-from segarena.records.row_types import RoundKey, RoundRecord, Timing
+from segarena.records.pieces import FILE_SUFFIXES, PIECES_LEDGER, Pieces
+from segarena.records.row_types import ROW_TYPES, TABLES
 
 EARLIER = "earlier"
 _INCOMPLETE = "earlier.incomplete"
 _CONFIGURATION = "configuration.json"
-
-DialogueName: TypeAlias = tuple[str, str, int]
-"""Target, user and repeat of a dialogue."""
-
-_RowOfRound = TypeVar("_RowOfRound", bound=RoundKey | RoundRecord)
-
-
-@dataclass(frozen=True, slots=True)
-class KeptSample:
-    """The kept rows of a sample, and the users whose dialogues they record."""
-
-    users: frozenset[str] = frozenset()
-    rows: Rows = field(default_factory=Rows)
 
 
 class EarlierRows:
@@ -118,8 +102,9 @@ def keep_rows(folder: Path, config: RunConfiguration) -> None:
         shutil.rmtree(incomplete, ignore_errors=True)
         for table in TABLES:
             (incomplete / table).mkdir(parents=True)
-            for file in (folder / table).glob("*.parquet"):
-                _link(file, incomplete / table / file.name)
+            for file in (folder / table).glob("*"):
+                if file.suffix in FILE_SUFFIXES:
+                    _link(file, incomplete / table / file.name)
         # The ledger of the run is appended to, so that a link would change with it.
         if (folder / PIECES_LEDGER).is_file():
             shutil.copyfile(folder / PIECES_LEDGER, incomplete / PIECES_LEDGER)
@@ -134,76 +119,6 @@ def forget_earlier_rows(folder: Path) -> None:
     """Remove the kept tables of a run."""
     shutil.rmtree(folder / EARLIER, ignore_errors=True)
     shutil.rmtree(folder / _INCOMPLETE, ignore_errors=True)
-
-
-def merge_rows(
-    kept: KeptSample,
-    new: Rows,
-    order: Sequence[DialogueName],
-) -> Rows:
-    """Merge kept and new rows of a sample into the rows that a single run with all users would write.
-
-    Args:
-        kept: rows of the users that the run had.
-        new: rows of the other users.
-        order: all dialogues about the sample in the order of a run with all users.
-    """
-    # The failure of a whole sample has no user, and its other rows cannot be trusted.
-    if not kept.users or any(not row.user for row in new.records):
-        return new
-    earlier = kept.rows
-    rows = Rows(
-        records=_in_order(kept.users, earlier.records, new.records, order),
-        timings=_in_order(kept.users, earlier.timings, new.timings, order),
-        masks=_in_order(kept.users, earlier.masks, new.masks, order),
-        parts=_in_order(kept.users, earlier.parts, new.parts, order),
-    )
-    rows.timings[:0] = _encoder_passes(earlier.timings, new.timings)
-    recorded = {row.target for row in rows.records}
-    for row in new.without_dialogue:
-        if row.target not in recorded:
-            rows.without_dialogue.append(row)
-    return rows
-
-
-def _in_order(
-    users: frozenset[str],
-    kept: Iterable[_RowOfRound],
-    new: Iterable[_RowOfRound],
-    order: Sequence[DialogueName],
-) -> list[_RowOfRound]:
-    """Return the kept rows of `users` and all new rows, dialogue by dialogue, in the given order of dialogues."""
-    by_dialogue: defaultdict[DialogueName, list[_RowOfRound]] = defaultdict(list)
-    for row in kept:
-        if row.user in users:
-            by_dialogue[row.target, row.user, row.repeat].append(row)
-    for row in new:
-        by_dialogue[row.target, row.user, row.repeat].append(row)
-    rows: list[_RowOfRound] = []
-    for name in order:
-        rows += by_dialogue[name]
-    return rows
-
-
-def _encoder_passes(kept: Iterable[Timing], new: Iterable[Timing]) -> list[Timing]:
-    """Return the encoder passes of kept and new rows; a repeated pass counts once, with its new time."""
-    kept_passes = _passes_by_target(kept)
-    new_passes = _passes_by_target(new)
-    for target, passes in kept_passes.items():
-        # Of several passes, such as those of slices, it is unknown which were repeated.
-        if len(passes) == 1 and len(new_passes.get(target, ())) == 1:
-            continue
-        new_passes[target] = [*passes, *new_passes.get(target, ())]
-    return [row for passes in new_passes.values() for row in passes]
-
-
-def _passes_by_target(timings: Iterable[Timing]) -> dict[str, list[Timing]]:
-    """Return encoder passes by encoded support example; the key "" stands for the sample itself."""
-    found: dict[str, list[Timing]] = {}
-    for row in timings:
-        if not row.user:
-            found.setdefault(row.target, []).append(row)
-    return found
 
 
 def _link(source: Path, copy: Path) -> None:

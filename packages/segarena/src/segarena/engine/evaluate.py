@@ -39,7 +39,7 @@ from segarena.errors import InvalidInput, WorkError
 from segarena.plugin_spec import Plugin, PluginSpec
 from segarena.records.configuration import RunConfiguration, RunCounts
 from segarena.records.failures import LOADING_PREFIX, Failure, FailureCause, group_by_cause
-from segarena.records.fingerprints import Fingerprints
+from segarena.records.identity import Fingerprints
 from segarena.registry import forget_edited_files
 from segarena.roles import Benchmark, Dataset, Segmenter
 from segarena.samples import word_of_kind

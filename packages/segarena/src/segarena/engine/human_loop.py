@@ -178,7 +178,7 @@ class _HumanLoop:
             opened = open_sample(self._cast, name, self._limit)
         except (LoadingFailed, SharedArrayModified) as error:
             rows = failed_rows(self._cast, name, str(error))
-            yield write_sample_rows(self._folder, index, rows, time.perf_counter() - started)
+            yield write_sample_rows(self._folder.writer, index, rows, time.perf_counter() - started)
             return
         sample = _OpenHumanSample(index, opened, self._seats, self._human_users, started)
         self._open.append(sample)
@@ -189,7 +189,7 @@ class _HumanLoop:
             self._open.remove(sample)
             seconds = time.perf_counter() - sample.started
             yield write_sample_rows(
-                self._folder, sample.index, sample.rows(self._cast), seconds, sample.opened
+                self._folder.writer, sample.index, sample.rows(self._cast), seconds, sample.opened
             )
             # Only after the rows are on disk: until then a restarted run needs the image files
             # again.

@@ -37,7 +37,7 @@ from segarena.records.configuration import (
     resolve_paths,
 )
 from segarena.records.identity import FingerprintBy
-from segarena.records.parquet_tables import COLUMNS
+from segarena.records.row_types import RoundRecord
 from segarena.registry import build, check_role, describe, find
 from segarena.roles import Benchmark, Dataset, Metric, Segmenter, User
 from segarena.segmenters.workers.isolation import (
@@ -490,7 +490,7 @@ def _check_columns(rules: Benchmark, metrics: Sequence[Metric]) -> None:
             f"stop_at: expected a column of the metrics ({', '.join(columns)}), got {rules.stop_at[0]!r}"
         )
     for name, metric in zip(rules.metrics, metrics, strict=True):
-        keys = [column for column in metric.columns if column in COLUMNS["records"]]
+        keys = [column for column in metric.columns if column in RoundRecord.__struct_fields__]
         if keys:
             raise InvalidInput(
                 f"metric {name} has the column {keys[0]!r}, which already exists in the records; rename it"

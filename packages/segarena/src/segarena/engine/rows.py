@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from segarena.records.failures import Failure, FailureCause, group_by_cause
 from segarena.records.prompts import prompts_text
 from segarena.records.row_types import (
+    TABLES,
     MaskRow,
     PartValues,
     PersonRound,
@@ -15,6 +16,7 @@ from segarena.records.row_types import (
     Timing,
     attributes_text,
 )
+from segarena.records.sample_file import pack_rows
 
 ENCODER_PASS_ROUND = 0
 """Value of `round` in the timing of an encoder pass, which belongs to a sample and not to a round."""
@@ -35,6 +37,10 @@ class Rows:
     without_dialogue: list[TargetWithoutDialogue] = field(
         default_factory=list[TargetWithoutDialogue]
     )
+
+    def pack(self) -> bytes:
+        """Return the file of a sample with these rows, for `segarena.records.sample_file.SampleFileWriter`."""
+        return pack_rows({table: getattr(self, table) for table in TABLES})
 
     def extend(self, other: Rows) -> None:
         """Append all rows of `other`."""

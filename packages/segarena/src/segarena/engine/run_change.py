@@ -19,8 +19,9 @@ from segarena.records.configuration import (
     UserRecord,
     plain_configuration,
 )
-from segarena.records.fingerprints import Fingerprints, describe_changes, read_fingerprints
+from segarena.records.fingerprints import describe_changes, read_fingerprints
 from segarena.records.identity import (
+    Fingerprints,
     Identity,
     changed_sources,
     changed_weights,

@@ -18,8 +18,7 @@ from segarena.files.hashes import sha256_of_parts
 from segarena.files.python_imports import imported_names, source_files
 from segarena.plugin_spec import PluginSpec
 from segarena.records.configuration import DatasetRecord, PluginRecord, RunConfiguration
-from segarena.records.fingerprints import Fingerprints
-from segarena.records.identity import FingerprintBy, Identity
+from segarena.records.identity import FingerprintBy, Fingerprints, Identity
 from segarena.registry import KINDS, lookup
 from segarena.roles import Dataset
 

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from segarena.engine.store import RunFolder
 from segarena.records.fingerprints import fingerprint_damage
-from segarena.records.parquet_scan import RETRY_HINT
+from segarena.records.sample_file import RETRY_HINT
 from segarena.registry import import_entry_points
 from segarena.roles import Finding
 

@@ -10,11 +10,11 @@ from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from segarena.capabilities import peak_bytes_elsewhere
-from segarena.engine.earlier_rows import DialogueName, EarlierRows, KeptSample, merge_rows
 from segarena.engine.forecast_subset import EMPTY_WORKLOAD, SampleWorkload, open_session_subset
+from segarena.engine.kept_sample import DialogueName, KeptSample, merge_rows
 from segarena.engine.lockstep import RunCast, load_sample, run_sample
 from segarena.engine.plan import Plan, time_limit_of
 from segarena.engine.plugin_errors import collected_tracebacks
@@ -23,13 +23,19 @@ from segarena.engine.run_location import RunLocation
 from segarena.engine.sample_prefetch import SamplePrefetcher
 from segarena.engine.session import Rules
 from segarena.engine.session_protocol import SessionLike
-from segarena.engine.store import RunFolder, files_of_rows
 from segarena.engine.time_limit import SLOW_CALLS, TimeLimit
 from segarena.errors import UnitHung
 from segarena.files.folder_probe import place_probe
+from segarena.records.configuration import read_configuration
 from segarena.records.failures import FailureCause
+from segarena.records.sample_file import SampleFileWriter
 from segarena.samples import Sample
 from segarena.work.jobs import Executor, UnitFailure
+
+if TYPE_CHECKING:
+    # Both import Polars, which takes longer than all else in the start of a worker.
+    from segarena.engine.earlier_rows import EarlierRows
+    from segarena.engine.store import RunFolder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +50,8 @@ class SampleResult:
         seconds: duration from loading to writing.
         peak_bytes: peak memory so far of the process that ran it, plus that of a model in another process.
         opened: the existing dialogues, and the share of them that was run.
-        files: files for the parent to write, if the process that ran the sample cannot access the
-            run folder.
+        file: the file of the sample for the parent to write, if the process that ran the sample cannot access the
+            run folder; else b"".
         tracebacks: tracebacks of the plug-ins' errors, by message.
     """
 
@@ -56,7 +62,7 @@ class SampleResult:
     seconds: float
     peak_bytes: int
     opened: SampleWorkload = EMPTY_WORKLOAD
-    files: Mapping[str, bytes] = field(default_factory=dict[str, bytes], repr=False)
+    file: bytes = field(default=b"", repr=False)
     tracebacks: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
 
     @property
@@ -90,19 +96,22 @@ class SampleJob:
             DatasetError, WorkersInvalid: the run would give other results on this machine.
         """
         cast = self.cast or self.plan.cast()
+        # Without it, all dialogues run again, with the same results.
+        earlier = None
         if self.home is None or self.home.mark.is_visible:
-            folder = RunFolder.open(self.path)
-            samples = folder.samples
-            earlier = EarlierRows(self.path)
+            writer = SampleFileWriter(self.path)
+            samples = read_configuration(self.path / "run.json").config.dataset.samples
+            if (self.path / "earlier").is_dir():
+                from segarena.engine.earlier_rows import EarlierRows
+
+                earlier = EarlierRows(self.path)
         else:
-            folder = None
-            # All dialogues run again, with the same results.
-            earlier = None
+            writer = None
             samples = self.home.config.dataset.samples
         if self.home is not None:
             self.home.check(cast)
         limit = time_limit_of(self.plan)
-        return partial(_run_one, cast, samples, folder, earlier, limit, self.part)
+        return partial(_run_one, cast, samples, writer, earlier, limit, self.part)
 
     def __getstate__(self) -> dict[str, Any]:
         return {
@@ -154,9 +163,11 @@ def run_samples(
                 why = failure_reason(outcome, job.plan)
                 sample_id = folder.samples[outcome.unit]
                 record = failed_sample(rules.benchmark, rules.dataset, sample_id, why)
-                yield write_sample_rows(folder, outcome.unit, Rows([record]), outcome.seconds)
+                yield write_sample_rows(
+                    folder.writer, outcome.unit, Rows([record]), outcome.seconds
+                )
             else:
-                yield _write_returned_files(folder, outcome.result)
+                yield _write_returned_file(folder, outcome.result)
 
 
 def _create_prefetcher(job: SampleJob, sample_ids: Sequence[str]) -> SamplePrefetcher | None:
@@ -180,12 +191,12 @@ def _create_prefetcher(job: SampleJob, sample_ids: Sequence[str]) -> SamplePrefe
     )
 
 
-def _write_returned_files(folder: RunFolder, result: SampleResult) -> SampleResult:
-    """Write the files of worker processes that cannot access the folder."""
-    if not result.files:
+def _write_returned_file(folder: RunFolder, result: SampleResult) -> SampleResult:
+    """Write the file of a worker process that cannot access the folder."""
+    if not result.file:
         return result
-    folder.write_files(result.index, result.files)
-    return replace(result, files={})
+    folder.writer.write(result.index, result.file)
+    return replace(result, file=b"")
 
 
 def failure_reason(failed: UnitFailure[Any], plan: Plan) -> str:
@@ -201,7 +212,7 @@ def failure_reason(failed: UnitFailure[Any], plan: Plan) -> str:
 def _run_one(
     cast: RunCast,
     samples: Sequence[str],
-    folder: RunFolder | None,
+    writer: SampleFileWriter | None,
     earlier: EarlierRows | None,
     limit: TimeLimit,
     part: float,
@@ -231,7 +242,7 @@ def _run_one(
     rows = merge_rows(kept, rows, order)
     seconds = time.perf_counter() - started
     return write_sample_rows(
-        folder,
+        writer,
         index,
         rows,
         seconds,
@@ -242,7 +253,7 @@ def _run_one(
 
 
 def write_sample_rows(
-    folder: RunFolder | None,
+    writer: SampleFileWriter | None,
     index: int,
     rows: Rows,
     seconds: float,
@@ -253,15 +264,15 @@ def write_sample_rows(
 ) -> SampleResult:
     """Write the rows of a sample and return its result.
 
-    Without a folder, because this process cannot access it, the result contains the files.
+    Without a writer, because this process cannot access the run folder, the result contains the file.
 
     `elsewhere_bytes` is the peak memory of a model in another process; for the other values see `SampleResult`.
     """
     # Encode here, so that the workers share this cost.
-    files = files_of_rows(rows)
-    if folder is not None:
-        folder.write_files(index, files)
-        files = {}
+    data = rows.pack()
+    if writer is not None:
+        writer.write(index, data)
+        data = b""
     return SampleResult(
         index=index,
         rounds=rows.rounds,
@@ -270,7 +281,7 @@ def write_sample_rows(
         seconds=seconds,
         peak_bytes=peak_bytes() + elsewhere_bytes,
         opened=opened,
-        files=files,
+        file=data,
         tracebacks=tracebacks or {},
     )
 

@@ -16,7 +16,7 @@ from segarena.engine.sample_job import SampleResult
 from segarena.engine.store import RunFolder
 from segarena.records.compaction import BLOCK_SAMPLES
 from segarena.records.configuration import RunConfiguration
-from segarena.records.fingerprints import Fingerprints
+from segarena.records.identity import Fingerprints
 from segarena.records.pieces import PIECES_LEDGER
 from segarena.work.sharing.claims import CLAIMS, Claims, OnWait
 from segarena.work.sharing.presence import PresenceLapsed

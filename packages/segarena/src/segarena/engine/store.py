@@ -21,7 +21,7 @@ records, so equal runs have equal record files, byte for byte.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from html import escape
@@ -55,14 +55,14 @@ from segarena.records.configuration import (
 from segarena.records.consistency import contradictions
 from segarena.records.fingerprints import FINGERPRINTS_FILE as FINGERPRINTS
 from segarena.records.fingerprints import (
-    Fingerprints,
     read_fingerprints,
     write_fingerprints,
 )
-from segarena.records.identity import version_changes
-from segarena.records.parquet_tables import OPTIONAL_TABLES, TABLES, pack_sample
-from segarena.records.pieces import PIECES_LEDGER, Pieces, missing_file_text
+from segarena.records.identity import Fingerprints, version_changes
+from segarena.records.pieces import FILE_SUFFIXES, PIECES_LEDGER, Pieces, missing_file_text
 from segarena.records.report_manifest import REPORT_FOLDER, remove_report
+from segarena.records.row_types import OPTIONAL_TABLES, TABLES
+from segarena.records.sample_file import SampleFileWriter
 from segarena.records.trust import rebuild_plugin
 from segarena.registry import find
 from segarena.samples import word_of_kind
@@ -121,6 +121,7 @@ class RunFolder:
         config: contents of run.json.
         damage: message about a checksum mismatch of run.json; "" for none.
         notes: messages for the reader of the run, including changes since the start of a continued run.
+        writer: writes the files of finished samples; this needs no lock on the run.
     """
 
     def __init__(
@@ -142,6 +143,7 @@ class RunFolder:
         messages = (damage, earlier, *config.dataset.assumptions)
         self.notes: tuple[str, ...] = tuple(filter(None, messages))
         self._pieces = Pieces(self.path, config.dataset.samples)
+        self.writer = SampleFileWriter(self.path)
 
     @classmethod
     def open(cls, path: str | Path) -> RunFolder:
@@ -230,8 +232,9 @@ class RunFolder:
             # Remove records first, so that the samples are pending if the process is killed
             # meanwhile.
             for table in reversed(TABLES):
-                for file in (self.path / table).glob("*.parquet"):
-                    file.unlink()
+                for file in (self.path / table).glob("*"):
+                    if file.suffix in FILE_SUFFIXES:
+                        file.unlink()
             (self.path / FINGERPRINTS).unlink(missing_ok=True)
             forget_earlier_rows(self.path)
             (self.path / TRACEBACKS_FILE).unlink(missing_ok=True)
@@ -473,11 +476,7 @@ class RunFolder:
         Raises:
             StoreError: the disk is full or cannot be written. Samples written earlier are unaffected.
         """
-        self.write_files(index, files_of_rows(rows))
-
-    def write_files(self, index: int, files: Mapping[str, bytes]) -> None:
-        """Write the files of sample `index` made by `files_of_rows`; otherwise like `write`."""
-        self._pieces.write(index, files)
+        self.writer.write(index, rows.pack())
 
     def gather(self, index: int | None = None) -> None:
         """Compact the files of single samples into pieces; only allowed while the run is locked.
@@ -641,11 +640,6 @@ def _with_description(config: RunConfiguration, asked: RunConfiguration) -> RunC
         note=asked.note or config.note,
         tags=asked.tags or config.tags,
     )
-
-
-def files_of_rows(rows: Rows) -> dict[str, bytes]:
-    """Return the one file of a sample, keyed by the table in whose folder it is stored."""
-    return {"records": pack_sample({table: getattr(rows, table) for table in TABLES})}
 
 
 def _run_views() -> Any:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,15 +12,10 @@ import polars as pl
 from segarena.errors import StoreError
 from segarena.files.atomic_write import write_atomic
 from segarena.files.hashes import sha256
-from segarena.records.parquet_scan import read_packed_samples
-from segarena.records.parquet_tables import (
-    OPTIONAL_TABLES,
-    REQUIRED_TABLES,
-    TABLES,
-    is_packed_sample,
-    parquet_bytes,
-)
-from segarena.records.pieces import Piece, Pieces, has_sample, loose_name
+from segarena.records.parquet_tables import parquet_bytes
+from segarena.records.pieces import Piece, Pieces, has_sample
+from segarena.records.row_types import OPTIONAL_TABLES, REQUIRED_TABLES, TABLES
+from segarena.records.sample_file import SAMPLE_SUFFIX, read_sample_file
 from segarena.work.ledger import Ledger
 
 BLOCK_SAMPLES = 256
@@ -112,22 +106,15 @@ class WritablePieces(Pieces):
         self._remove_loose(self._without_file())
 
     def _without_file(self) -> list[int]:
-        """Return the indices of loose samples that lack the file of a table."""
-        # List the records first: while another process adds a sample, its records come last.
-        loose = self._loose()
+        """Return the indices of loose samples of earlier versions that lack the file of a table."""
+        loose = {
+            index: file for index, file in self._loose().items() if file.suffix != SAMPLE_SUFFIX
+        }
         lacking: set[int] = set()
         for table in REQUIRED_TABLES:
             names = {file.name for file in (self.folder / table).glob("*.parquet")}
-            lacking.update(
-                index for index in loose if self._loose_file(table, index).name not in names
-            )
-        lost: list[int] = []
-        for index in sorted(lacking):
-            # The records may hold all tables. Another process may have compacted the file since it was listed.
-            with suppress(FileNotFoundError):
-                if not is_packed_sample(self._loose_file("records", index).read_bytes()):
-                    lost.append(index)
-        return lost
+            lacking.update(index for index, file in loose.items() if file.name not in names)
+        return sorted(lacking)
 
     def forget_doubtful(self) -> None:
         """Discard the pieces that a damaged ledger line may have changed; their samples become pending."""
@@ -235,12 +222,12 @@ class WritablePieces(Pieces):
             if first <= piece.first and piece.stop <= stop:
                 inside[name] = piece
                 total_bytes += self._size_of(name, piece)
-        loose = [index for index in self._loose() if first <= index < stop]
+        loose = {index: file for index, file in self._loose().items() if first <= index < stop}
         has_discarded = any(piece.without for piece in inside.values())
         # A single complete piece is already compact.
         if not loose and len(inside) < 2 and not has_discarded:
             return
-        total_bytes += self._loose_bytes(loose)
+        total_bytes += self._loose_bytes(loose.values())
         # Ranges with pieces are not split, because their middle could fall within a piece.
         if not inside and total_bytes > MAX_PIECE_BYTES and stop - first > 1:
             middle = (first + stop) // 2
@@ -248,8 +235,9 @@ class WritablePieces(Pieces):
             self._gather(middle, stop)
             return
         # Read each file of a sample once for all tables.
-        loose_files = [self._loose_file("records", index) for index in loose]
-        packed = dict(zip(loose, read_packed_samples(loose_files), strict=True))
+        packed = {
+            file: read_sample_file(file) for file in loose.values() if file.suffix == SAMPLE_SUFFIX
+        }
         # Use a generator, so that only one table is in memory at a time.
         tables = (
             (table, self._rows(table, inside, loose, lambda _: True, packed=packed))
@@ -292,26 +280,24 @@ class WritablePieces(Pieces):
         return name
 
     def _remove_loose(self, indices: Iterable[int]) -> None:
-        names = {loose_name(index): index for index in indices}
+        names = {f"{index:06d}": index for index in indices}
         if not names:
             return
         # Remove the records first: without them the sample is pending, whatever else is left.
         for table in reversed(TABLES):
             # Most samples have no files in the other tables, so list the folder instead of trying each name.
-            existing = [
-                file for file in (self.folder / table).glob("*.parquet") if file.name in names
-            ]
+            existing = [file for file in (self.folder / table).glob("*") if file.stem in names]
             for file in existing:
                 file.unlink(missing_ok=True)
         if self._loose_by_block is not None:
             for index in names.values():
                 self._loose_by_block.get(index // BLOCK_SAMPLES, set()).discard(index)
 
-    def _loose_bytes(self, indices: Iterable[int]) -> int:
-        """Return the size of the loose files of samples, without tables that are small in comparison."""
-        names = set(map(loose_name, indices))
-        total_bytes = sum((self.folder / "records" / name).stat().st_size for name in names)
+    def _loose_bytes(self, files: Collection[Path]) -> int:
+        """Return the size of loose files of samples, without tables that are small in comparison."""
+        total_bytes = sum(file.stat().st_size for file in files)
         # Earlier versions wrote masks to separate files.
+        names = {file.name for file in files if file.suffix != SAMPLE_SUFFIX}
         for file in (self.folder / "masks").glob("*.parquet"):
             if file.name in names:
                 total_bytes += file.stat().st_size

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import TypeAlias
 
 import polars as pl
 
 from segarena.files.atomic_write import write_atomic
-from segarena.records.identity import Identity
+from segarena.records.identity import Fingerprints, Identity
 from segarena.records.parquet_tables import parquet_bytes, seal_parquet, verify_seal
 
 FINGERPRINTS_FILE = "data.parquet"
 _MAX_NAMED = 3
 """Maximum changed files that a message names."""
-
-Fingerprints: TypeAlias = Sequence[tuple[str, str]]
-"""(folder/file, SHA-256) of each data file, in the order of the samples."""
 
 
 def write_fingerprints(folder: Path, files: Fingerprints) -> None:

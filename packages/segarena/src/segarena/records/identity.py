@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Literal, TypeAlias
 
 FingerprintBy: TypeAlias = Literal["content", "names"]
+
+Fingerprints: TypeAlias = Sequence[tuple[str, str]]
+"""(folder/file, SHA-256) of each data file, in the order of the samples."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

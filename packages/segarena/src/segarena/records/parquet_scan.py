@@ -1,10 +1,9 @@
-"""Reader of rows in Parquet files: verifies checksums, then scans many files at once."""
+"""Reader of rows in files of pieces and samples: verifies checksums, then reads many files at once."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import BytesIO
-from itertools import groupby
 from pathlib import Path
 from typing import IO, TypeAlias
 
@@ -12,18 +11,9 @@ import msgspec
 import polars as pl
 
 from segarena.errors import StoreError
-from segarena.records.parquet_tables import (
-    PACKED_COLUMN,
-    concat_frames,
-    is_packed_sample,
-    samples_frame,
-    seal_fault,
-    type_fault,
-    unpack_rows,
-)
+from segarena.records.parquet_tables import concat_frames, samples_frame, seal_fault, type_fault
 from segarena.records.row_types import Row
-
-RETRY_HINT = "repeat the command of the run with --retry-damaged to run its samples again"
+from segarena.records.sample_file import RETRY_HINT, PackedSample, unpack_rows
 
 _BATCH_BYTES = 64 << 20
 """Total bytes of the files that are scanned at once."""
@@ -36,24 +26,6 @@ _DAMAGE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 
 ColumnFilter: TypeAlias = Callable[[str], bool]
 """Function that returns whether to read a column."""
-
-PackedSample: TypeAlias = Mapping[str, msgspec.Raw]
-"""The rows of a sample by table, not yet decoded."""
-
-
-def read_packed_samples(files: Iterable[Path]) -> Iterator[tuple[Path, PackedSample | None]]:
-    """Yield each file of a single sample with its rows; None for a file of an earlier version, which holds one table.
-
-    Raises:
-        StoreError: a file is damaged; the message names it.
-    """
-    for batch in _batches(files):
-        for is_packed, group in groupby(batch, lambda pair: is_packed_sample(pair[1])):
-            if is_packed:
-                yield from _unpack_batch(list(group))
-            else:
-                for file, _ in group:
-                    yield file, None
 
 
 def _batches(files: Iterable[Path]) -> Iterator[list[tuple[Path, bytes]]]:
@@ -70,26 +42,6 @@ def _batches(files: Iterable[Path]) -> Iterator[list[tuple[Path, bytes]]]:
             size_bytes = 0
     if batch:
         yield batch
-
-
-def _unpack_batch(batch: Sequence[tuple[Path, bytes]]) -> Iterator[tuple[Path, PackedSample]]:
-    """Unpack files in one scan, which is much faster than one by one."""
-    sources: list[IO[bytes]] = [BytesIO(data) for _, data in batch]
-    try:
-        cells = pl.scan_parquet(sources).collect()[PACKED_COLUMN].to_list()
-        packed = [msgspec.msgpack.decode(cell, type=dict[str, msgspec.Raw]) for cell in cells]
-        if len(packed) != len(batch):
-            raise StoreError(f"expected a row for each file, got {len(packed)}")
-    except (*_DAMAGE, StoreError, msgspec.MsgspecError, TypeError) as error:
-        if len(batch) == 1:
-            (file, _), *_ = batch
-            raise _damage_error(file, error) from error
-        # Unpack one by one, to name the damaged file.
-        for one in batch:
-            yield from _unpack_batch([one])
-        return
-    for (file, _), rows in zip(batch, packed, strict=True):
-        yield file, rows
 
 
 def packed_frame(

@@ -1,8 +1,4 @@
-"""Tables of a run folder: column types, data frames, and Parquet files with checksums.
-
-The file of a single sample holds its rows of all tables in one cell, as MessagePack, because building six tables of a
-few rows each takes longer than the dialogues of a small sample. Files of earlier versions hold one table each.
-"""
+"""Tables of a run folder: column types, data frames, and Parquet files with checksums."""
 
 from __future__ import annotations
 
@@ -15,39 +11,10 @@ import msgspec
 import polars as pl
 
 from segarena.files.hashes import sha256
-from segarena.records.row_types import (
-    MaskRow,
-    PartValues,
-    PersonRound,
-    RoundRecord,
-    Row,
-    TargetWithoutDialogue,
-    Timing,
-)
-
-PACKED_COLUMN = "packed_rows"
-"""Column of the file of a single sample; its one cell holds the rows of all tables."""
+from segarena.records.row_types import ROW_TYPES, Row
 
 _SEAL = b"segarena-sha256:"
 _DIGEST_BYTES = 32
-
-TABLES = ("parts", "people", "without_dialogue", "masks", "timings", "records")
-"""Names of the tables in writing order: records come last, because they mark a sample as done."""
-
-OPTIONAL_TABLES = ("parts", "people", "without_dialogue")
-"""Tables that have no file if they have no rows, as in most runs."""
-
-REQUIRED_TABLES = tuple(table for table in TABLES if table not in OPTIONAL_TABLES)
-"""Tables that have a file for every finished sample."""
-
-ROW_TYPES: Mapping[str, type[Row]] = {
-    "parts": PartValues,
-    "people": PersonRound,
-    "without_dialogue": TargetWithoutDialogue,
-    "masks": MaskRow,
-    "timings": Timing,
-    "records": RoundRecord,
-}
 
 _KINDS: Mapping[Any, Any] = {
     str: pl.String,
@@ -175,35 +142,6 @@ def parquet_bytes(frame: pl.DataFrame) -> bytes:
     return buffer.getvalue()
 
 
-def pack_sample(tables: Mapping[str, Sequence[Row]]) -> bytes:
-    """Serialize the rows of a sample, by table, as one Parquet file with its own SHA-256."""
-    filled = {table: rows for table, rows in tables.items() if rows}
-    cell = msgspec.msgpack.encode(filled, enc_hook=_python_value)
-    frame = pl.Series(PACKED_COLUMN, [cell], dtype=pl.Binary).to_frame()
-    return seal_parquet(parquet_bytes(frame))
-
-
-def _python_value(value: Any) -> Any:
-    """Convert a NumPy number, which a plug-in may have returned, to a Python number."""
-    return value.item()
-
-
-def is_packed_sample(parquet: bytes) -> bool:
-    """Return whether the file of a single sample holds all of its tables."""
-    return PACKED_COLUMN.encode() in parquet[-_footer_bytes(parquet) :]
-
-
-def unpack_rows(table: str, packed: Mapping[str, msgspec.Raw]) -> list[Row]:
-    """Return the rows of one table of a sample.
-
-    Raises:
-        msgspec.MsgspecError: the rows are not those of the table.
-    """
-    if table not in packed:
-        return []
-    return msgspec.msgpack.decode(packed[table], type=list[ROW_TYPES[table]])
-
-
 def _footer_bytes(parquet: bytes) -> int:
     """Return the size of the footer, with its length in 4 bytes and the final "PAR1"."""
     return int.from_bytes(parquet[-8:-4], "little") + 8
@@ -240,12 +178,9 @@ def verify_seal(parquet: bytes) -> bool:
 
 
 def seal_fault(parquet: bytes) -> str:
-    """Return why a file of a single sample is damaged; "" if it is not, or has no checksum, as in earlier versions."""
+    """Return why a file is damaged; "" if it is not, or has no checksum, as in earlier versions."""
     try:
-        has_seal = verify_seal(parquet)
+        verify_seal(parquet)
     except ValueError as error:
         return str(error)
-    # Every packed sample is written with a checksum.
-    if not has_seal and is_packed_sample(parquet):
-        return "it has no SHA-256"
     return ""

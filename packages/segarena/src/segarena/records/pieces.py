@@ -1,23 +1,19 @@
 """Tables of a run on disk: files of single samples ("loose" files), which are compacted into pieces during the run.
 
-    records/000300.parquet          a loose file: the rows of one sample in all tables
+    records/000300.msgpack          a loose file: the rows of one sample in all tables
     records/000000-000255.parquet   a piece: the rows of many samples, in the order of the samples
     pieces.jsonl                    the ledger of pieces: the samples of each, and the SHA-256 of its files
 
-A finished sample is one loose file; any number of processes may write them at once. Earlier versions wrote a loose
-file to each table, records last. The process with the lock on the run compacts loose files. It writes a piece to all
-tables, then adds it to the ledger, and only then removes the files that it replaces. Therefore each sample is always
-in a piece of the ledger, in a loose file, or pending. The next process with the lock removes any other files, which
-killed processes left behind.
-
-A loose file is flushed to disk before it gets its name, and the names at most once a second. A killed process loses
-no finished sample, and a power failure those of the last second, which then run again.
+A finished sample is one loose file (see `segarena.records.sample_file`); any number of processes may write them at
+once. Earlier versions wrote a loose Parquet file to each table, records last. The process with the lock on the run
+compacts loose files. It writes a piece to all tables, then adds it to the ledger, and only then removes the files that
+it replaces. Therefore each sample is always in a piece of the ledger, in a loose file, or pending. The next process
+with the lock removes any other files, which killed processes left behind.
 """
 
 from __future__ import annotations
 
 import re
-import time
 from bisect import bisect
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -29,29 +25,27 @@ import msgspec
 import polars as pl
 
 from segarena.errors import StoreError
-from segarena.files.atomic_write import write_atomic
 from segarena.files.hashes import sha256, sha256_of_file
 from segarena.records.parquet_scan import (
-    RETRY_HINT,
     ColumnFilter,
-    PackedSample,
     packed_frame,
-    read_packed_samples,
     read_small_files,
     scan_file,
 )
 from segarena.records.parquet_tables import (
     COLUMNS,
-    OPTIONAL_TABLES,
-    REQUIRED_TABLES,
-    TABLES,
     concat_frames,
-    is_packed_sample,
-    parquet_bytes,
     schema_fault,
     seal_fault,
-    seal_parquet,
     verify_seal,
+)
+from segarena.records.row_types import OPTIONAL_TABLES, REQUIRED_TABLES, TABLES
+from segarena.records.sample_file import (
+    RETRY_HINT,
+    SAMPLE_SUFFIX,
+    PackedSample,
+    read_sample_file,
+    sample_fault,
 )
 from segarena.work.ledger import LedgerContents, read_ledger
 
@@ -59,11 +53,11 @@ PIECES_LEDGER = "pieces.jsonl"
 # First and last sample; the suffix makes the name unique if the same range is compacted again.
 _PIECE = re.compile(r"[0-9]+-[0-9]+(\.[0-9]+)?")
 
+FILE_SUFFIXES = (SAMPLE_SUFFIX, ".parquet")
+"""Suffixes of the files of tables. Pieces are Parquet files, and loose files were in earlier versions."""
+
 _BATCH_SAMPLES = 1024
 """Number of packed samples whose rows are decoded at once."""
-
-SYNC_S = 1.0
-"""Longest time in seconds during which the names of new loose files are not flushed to disk."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +84,7 @@ class Piece:
 
 @dataclass(slots=True)
 class Pieces:
-    """The tables of a run on disk, for readers and for processes that add single samples.
+    """The tables of a run on disk, for readers.
 
     Attributes:
         folder: folder of the run.
@@ -100,26 +94,6 @@ class Pieces:
     folder: Path
     samples: Sequence[str]
     _verified: set[Path] = field(default_factory=set[Path])
-    # Time of `time.monotonic` at which the names of loose files were last flushed.
-    _synced: float = -SYNC_S
-
-    def write(self, index: int, files: Mapping[str, bytes]) -> None:
-        """Write the loose files of a sample, by table; this marks the sample as done.
-
-        Args:
-            index: index of the sample.
-            files: `pack_sample` of its rows under "records"; or a file for each table, as in earlier versions.
-
-        Raises:
-            StoreError: the disk is full or cannot be written. Samples written earlier are unaffected.
-        """
-        sync_folder = time.monotonic() - self._synced >= SYNC_S
-        # Follow the order of TABLES: the records, which mark the sample as done, come last.
-        for table in TABLES:
-            if table in files:
-                write_atomic(self._loose_file(table, index), files[table], sync_folder=sync_folder)
-        if sync_folder:
-            self._synced = time.monotonic()
 
     def read(
         self,
@@ -155,14 +129,15 @@ class Pieces:
 
     def done(self) -> bytearray:
         """Return 1 for each finished sample and 0 for the others, using the ledger and one folder listing."""
-        names = {file.stem for file in (self.folder / "records").glob("*.parquet")}
+        files = (self.folder / "records").glob("*")
+        names = {file.stem for file in files if file.suffix in FILE_SUFFIXES}
         pieces = self._valid_pieces()
         # If the file of a piece was deleted, its samples are pending.
         existing = {name: piece for name, piece in pieces.items() if name in names}
         return self._covered(existing, names)
 
     def clear_incomplete(self) -> None:
-        """Remove the loose files of samples without records, which killed processes left behind.
+        """Remove the loose files of samples without records, which killed processes of earlier versions left behind.
 
         This is only allowed while no process writes, because the records of a sample are written last.
         """
@@ -177,24 +152,22 @@ class Pieces:
         found = self._damaged_pieces()
         unsealed = 0
         pieces = self._valid_pieces()
-        for index in self._loose():
+        for index, records in self._loose().items():
             # A killed process may have left loose files of a sample that is also in a piece.
             if has_sample(pieces, index):
                 continue
-            records = self._loose_file("records", index).read_bytes()
-            is_packed = is_packed_sample(records)
+            if records.suffix == SAMPLE_SUFFIX:
+                fault = sample_fault(records.read_bytes())
+                if fault:
+                    found[records] = fault
+                continue
             for table in TABLES:
-                file = self._loose_file(table, index)
-                if table == "records":
-                    data = records
-                elif is_packed:
-                    continue
-                elif file.is_file():
-                    data = file.read_bytes()
-                else:
+                file = self.folder / table / records.name
+                if not file.is_file():
                     if table in REQUIRED_TABLES:
                         found[file] = "it is missing"
                     continue
+                data = file.read_bytes()
                 fault = seal_fault(data)
                 if fault:
                     found[file] = fault
@@ -230,7 +203,7 @@ class Pieces:
                 # The file of such a piece need not be opened.
                 if not any(piece.first <= index < piece.stop for index in only):
                     del pieces[name]
-            loose = [index for index in self._loose() if index in only]
+            loose = {index: file for index, file in self._loose().items() if index in only}
             wanted = [self.samples[index] for index in only]
             return self._rows(table, pieces, loose, is_read, wanted)
         except FileNotFoundError as error:
@@ -244,20 +217,20 @@ class Pieces:
         self,
         table: str,
         pieces: Mapping[str, Piece],
-        loose: Sequence[int],
+        loose: Mapping[int, Path],
         is_read: ColumnFilter,
         wanted: Sequence[str] | None = None,
-        packed: Mapping[int, tuple[Path, PackedSample | None]] | None = None,
+        packed: Mapping[Path, PackedSample] | None = None,
     ) -> pl.DataFrame:
         """Return the rows of pieces and loose files.
 
         Args:
             table: name of the table.
             pieces: the pieces by name.
-            loose: indices of samples with loose files.
+            loose: files with the records of samples that have loose files, by index in ascending order.
             is_read: whether to read a column.
             wanted: ids of samples, to which the rows of pieces are restricted.
-            packed: the loose files and their contents by index, if they were read already.
+            packed: contents of the loose files, if they were read already.
         """
         # (index of the first sample, rows) for pieces and for sequences of loose files.
         found: list[tuple[int, pl.DataFrame]] = []
@@ -272,7 +245,8 @@ class Pieces:
         # Read loose files between the same two pieces in one scan.
         for _, neighbours in groupby(alone, lambda index: bisect(starts, index)):
             indices = list(neighbours)
-            frames = list(self._loose_frames(table, indices, is_read, packed))
+            files = [loose[index] for index in indices]
+            frames = list(self._loose_frames(table, files, is_read, packed))
             found.append((indices[0], concat_frames(table, frames)))
         # Pieces and loose files were collected separately, so restore the order of the samples.
         found.sort(key=lambda one: one[0])
@@ -295,22 +269,17 @@ class Pieces:
     def _loose_frames(
         self,
         table: str,
-        indices: Iterable[int],
+        files: Iterable[Path],
         is_read: ColumnFilter,
-        packed: Mapping[int, tuple[Path, PackedSample | None]] | None,
+        packed: Mapping[Path, PackedSample] | None,
     ) -> Iterator[pl.DataFrame]:
         """Yield the rows of samples with loose files, in their order."""
-        contents: Iterable[tuple[Path, PackedSample | None]]
-        if packed is None:
-            contents = read_packed_samples(self._loose_file("records", index) for index in indices)
-        else:
-            contents = (packed[index] for index in indices)
-        for is_packed, group in groupby(contents, lambda pair: pair[1] is not None):
+        for is_packed, group in groupby(files, lambda file: file.suffix == SAMPLE_SUFFIX):
             if is_packed:
-                for batch in _batches(group):
+                for batch in _batches(group, packed):
                     yield packed_frame(table, batch, is_read)
                 continue
-            own_files = [self.folder / table / file.name for file, _ in group]
+            own_files = [self.folder / table / file.name for file in group]
             # Samples without rows in an optional table have no file for it.
             if table in OPTIONAL_TABLES:
                 own_files = [file for file in own_files if file.is_file()]
@@ -409,51 +378,35 @@ class Pieces:
         own_samples = range(piece.first, piece.stop)
         return all(index in own_samples for index in piece.without)
 
-    def _loose(self) -> list[int]:
-        """Return the indices of samples with loose files, in ascending order."""
-        found: list[int] = []
-        for file in (self.folder / "records").glob("*.parquet"):
+    def _loose(self) -> dict[int, Path]:
+        """Return the file with the records of each sample that has loose files, by index in ascending order."""
+        found: dict[int, Path] = {}
+        for file in (self.folder / "records").glob("*"):
             # Names of pieces are not numbers.
-            if file.stem.isdecimal():
+            if file.stem.isdecimal() and file.suffix in FILE_SUFFIXES:
                 index = int(file.stem)
                 if index < len(self.samples):
-                    found.append(index)
-        return sorted(found)
-
-    def _loose_file(self, table: str, index: int) -> Path:
-        return Path(self.folder, table, loose_name(index))
+                    found[index] = file
+        return dict(sorted(found.items()))
 
     def _piece_file(self, table: str, name: str) -> Path:
         return self.folder / table / f"{name}.parquet"
 
 
-def loose_name(index: int) -> str:
-    """Return the file name of a single sample."""
-    return f"{index:06d}.parquet"
-
-
 def _batches(
-    samples: Iterable[tuple[Path, PackedSample | None]],
+    files: Iterable[Path],
+    packed: Mapping[Path, PackedSample] | None,
 ) -> Iterator[list[tuple[Path, PackedSample]]]:
-    """Yield packed samples in batches whose decoded rows fit into memory."""
+    """Yield packed samples in batches whose decoded rows fit into memory; files that are not in `packed` are read."""
     batch: list[tuple[Path, PackedSample]] = []
-    for file, packed in samples:
-        if packed is not None:
-            batch.append((file, packed))
+    for file in files:
+        rows = read_sample_file(file) if packed is None else packed[file]
+        batch.append((file, rows))
         if len(batch) == _BATCH_SAMPLES:
             yield batch
             batch = []
     if batch:
         yield batch
-
-
-def sample_files(frames: Mapping[str, pl.DataFrame]) -> dict[str, bytes]:
-    """Build the files of one sample from its rows as earlier versions wrote them: one for each table."""
-    files: dict[str, bytes] = {}
-    for table, frame in frames.items():
-        if frame.height or table not in OPTIONAL_TABLES:
-            files[table] = seal_parquet(parquet_bytes(frame))
-    return files
 
 
 def missing_file_text(file: str | Path) -> str:

@@ -103,6 +103,24 @@ class PersonRound(RoundKey, frozen=True, kw_only=True):
 
 Row: TypeAlias = RoundRecord | Timing | MaskRow | PartValues | PersonRound | TargetWithoutDialogue
 
+TABLES = ("parts", "people", "without_dialogue", "masks", "timings", "records")
+"""Names of the tables in writing order: records come last, because they mark a sample as done."""
+
+OPTIONAL_TABLES = ("parts", "people", "without_dialogue")
+"""Tables that have no file if they have no rows, as in most runs."""
+
+REQUIRED_TABLES = tuple(table for table in TABLES if table not in OPTIONAL_TABLES)
+"""Tables that have a file for every finished sample."""
+
+ROW_TYPES: Mapping[str, type[Row]] = {
+    "parts": PartValues,
+    "people": PersonRound,
+    "without_dialogue": TargetWithoutDialogue,
+    "masks": MaskRow,
+    "timings": Timing,
+    "records": RoundRecord,
+}
+
 
 def attributes_text(attributes: Mapping[str, Any]) -> str:
     """Return a target's attributes as JSON."""

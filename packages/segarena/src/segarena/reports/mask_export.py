@@ -27,7 +27,7 @@ from segarena.errors import InvalidInput, RunConflict, StoreError
 from segarena.files.atomic_write import open_atomic, write_atomic
 from segarena.files.safe_paths import safe_join
 from segarena.records.configuration import resolve_paths
-from segarena.records.parquet_scan import RETRY_HINT
+from segarena.records.sample_file import RETRY_HINT
 from segarena.records.trust import rebuild_plugin, trust_refusal
 from segarena.registry import import_entry_points
 from segarena.reports.pages import PAGES_ENTRY_POINTS

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from segarena.engine.store import RunFolder
 from segarena.errors import StoreError
-from segarena.records.parquet_scan import RETRY_HINT
 from segarena.records.parquet_tables import COLUMNS
 from segarena.records.prompts import RecordedPrompt, read_prompts
 from segarena.records.row_types import read_attributes
+from segarena.records.sample_file import RETRY_HINT
 
 DialogueId: TypeAlias = tuple[str, str, str, int]
 """Sample, target, user, repeat."""

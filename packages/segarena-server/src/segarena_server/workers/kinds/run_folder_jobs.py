@@ -50,9 +50,9 @@ class EndRunTask:
         evaluator = context.evaluator(self.challenge)
         folder = evaluator.open_folder(self.run_folders.path(run.id), run)
         for place in folder.pending():
-            files = self.run_folders.place(run.id, place)
-            if files:  # another machine evaluated this sample
-                folder.write_files(place, files)
+            data = self.run_folders.place(run.id, place)
+            if data:  # another machine evaluated this sample
+                folder.writer.write(place, data)
         for request in self.unfinished:
             folder.write(request.place, evaluator.leave(request, self.reason))
         if len(folder.pending()) == len(folder.samples):

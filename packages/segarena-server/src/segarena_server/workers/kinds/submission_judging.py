@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from segarena.dialogue import Prediction
 from segarena.engine.plan import time_limit_of
 from segarena.engine.rows import Rows
-from segarena.engine.store import RunFolder, files_of_rows
+from segarena.engine.store import RunFolder
 from segarena.errors import InvalidInput, SegarenaError
 from segarena.files.hashes import sha256
 from segarena.protocol.turns import DialogueAnswer, TurnMessage, pack_turn, read_turn_header
@@ -79,9 +79,9 @@ class JudgeSampleTask:
         place = self.request.place
         folder = evaluator.open_folder(self.run_folders.path(run.id), run)
         for number in folder.pending():
-            files = self.run_folders.place(run.id, number)
-            if files:  # another machine judged this sample
-                folder.write_files(number, files)
+            data = self.run_folders.place(run.id, number)
+            if data:  # another machine judged this sample
+                folder.writer.write(number, data)
         turns: list[LocalTurn] = []
         if self.given_up:
             rows = evaluator.leave(self.request, self.given_up)
@@ -91,9 +91,9 @@ class JudgeSampleTask:
             rows = self._judge_run(evaluator, run)
         else:
             rows = self._run_program(folder, run, turns)
-        files = files_of_rows(rows)
-        folder.write_files(place, files)
-        self.run_folders.keep_place(run.id, place, files)
+        data = rows.pack()
+        folder.writer.write(place, data)
+        self.run_folders.keep_place(run.id, place, data)
         if folder.is_complete:  # no other job needs the unpacked submission
             process_cache().clear()
         return tuple(turns)

@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
+from importlib import import_module
 from types import FrameType
 from typing import Any
 
@@ -20,6 +21,9 @@ from segarena.work.deadline import Deadline
 
 SLOW_CALLS = 10.0
 """Factor from the time limit of one prediction to that of constructors, loading, encoder passes, users and metrics."""
+
+# `signal.getsignal` converts the handler to an enum if it can, which takes longer than all else that a time limit does.
+_handler_of: Callable[[int], Any] = import_module("_signal").getsignal
 
 _AT_ONCE_S = 0.001
 """Shortest alarm in seconds; 0 would turn the timer off."""
@@ -108,7 +112,7 @@ class TimeLimit:
         around = self._publish(f"{who} {what}" if who else what, seconds)
         if self._thread == threading.get_ident():
             # An earlier call may have replaced our handler.
-            if signal.getsignal(signal.SIGALRM) != self._ring:
+            if _handler_of(signal.SIGALRM) != self._ring:
                 signal.signal(signal.SIGALRM, self._ring)
             self._current_call = (what, seconds)
             self._due = time.monotonic() + seconds

@@ -1,6 +1,7 @@
 """Browser: a whole scene drawn by mouse, finger, pen or keyboard alone; saved, reordered, undone after a reload."""
 
 import re
+import time
 import zlib
 from urllib.parse import urljoin
 
@@ -33,6 +34,16 @@ ATTRIBUTES = "occluded: checkbox\nview: front, side\nnote: text"
 HINTS_FIT = """(() => {
   const line = document.querySelector("#hints");
   return line.scrollWidth <= line.clientWidth && line.scrollHeight <= line.clientHeight;
+})()"""
+
+COUNT_PATCHES = """(() => {
+  const { prototype } = CanvasRenderingContext2D;
+  const { drawImage } = prototype;
+  window.patches = 0;
+  prototype.drawImage = function (source, ...places) {
+    if (source instanceof HTMLCanvasElement && places.length === 8) window.patches += 1;
+    return drawImage.call(this, source, ...places);
+  };
 })()"""
 
 HANDS = {"mouse": Mouse, "finger": Finger, "pen": Pen, "keys": Keys}
@@ -599,6 +610,37 @@ def test_fills_stay_while_a_region_is_moved_and_a_dialog_covers_what_is_said(edi
     page.locator("#help-open").click()
     page.evaluate("segarena.editor.say('Something to read.')")
     assert page.locator("#said").is_hidden()
+
+
+def test_a_repaint_around_a_moved_region_looks_like_a_whole_one(editor):
+    page = editor()
+    mouse = Mouse(page, SIZE)
+    draw(page, mouse, *PART)
+    page.evaluate(COUNT_PATCHES)
+    page.keyboard.press("a")
+    mouse.tap((500, 250))
+    mouse.drag((540, 150), (580, 120))
+    patched = painting_at_rest(page)
+    # One patch without the region when the drag began, and one with it at the end; each of lines and numbers.
+    assert page.evaluate("window.patches") >= 4
+    # The other setting repaints everything, and the setting itself once more.
+    page.keyboard.press("p")
+    assert painting_at_rest(page) != patched
+    page.keyboard.press("p")
+    assert painting_at_rest(page) == patched
+
+
+def painting_at_rest(page):
+    """Return what is painted above the picture once it no longer changes."""
+    before = None
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        page.wait_for_timeout(400)
+        now = page.evaluate("segarena.editor.picture.overlay.toDataURL()")
+        if now == before:
+            return now
+        before = now
+    pytest.fail("the painting goes on changing")
 
 
 def test_brightness_and_contrast_change_the_display_alone_and_are_remembered(

@@ -113,3 +113,19 @@ test("outlines outside the picture have no pixels, and huge ones those of the pi
   assert.equal(fill([[[-1e9, -1e9], [1e9, -1e9], [1e9, 1e9], [-1e9, 1e9]]], SIZE).area, 80 * 60);
   assert.equal(fill([[[1, 1], [5, 5]]], SIZE).area, 0);
 });
+
+test("areas measured a few at a time are those measured at once", () => {
+  const random = generator(19);
+  const scene = randomScene(random);
+  const [depth, whole] = [new Depth(scene, SIZE), new Depth(scene, SIZE)];
+  for (let turn = 0; turn < 5; turn++) {
+    const { ring } = scene.regions[turn];
+    new Steps(scene).movePoint(ring[0], [80 * random(), 60 * random()]);
+    assert.equal(depth.isCurrent, false);
+    let calls = 1;
+    while (!depth.updateSome(0)) calls += 1;
+    assert.ok(depth.isCurrent);
+    assert.ok(calls > 1, "a limit of 0 ms measures not everything in one call");
+    for (const { id } of scene.regions) assert.equal(depth.visiblePx(id), whole.visiblePx(id));
+  }
+});

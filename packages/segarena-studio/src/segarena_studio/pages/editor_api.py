@@ -38,6 +38,7 @@ from segarena_studio.annotation.drafts import (
     read_undo_history,
     save_draft,
 )
+from segarena_studio.annotation.packed_scene import pack_scene
 from segarena_studio.annotation.preview import preview_jpeg
 from segarena_studio.annotation.projects import read_labels, read_segmenters
 from segarena_studio.annotation.region_attributes import parse_attributes
@@ -105,7 +106,8 @@ def give_draft(request: Request, task_id: int) -> Response:
 
     With `?base=N`, for a browser that has unsaved changes of revision N, `ancestor` is the patch
     from the newest revision back to N. If the newest revision came from a track, `edited` is the patch
-    back to the one to which the undo history belongs.
+    back to the one to which the undo history belongs. With `?packed=1`, the scene is in the shorter
+    form of `packed_scene`.
     """
     site = site_of(request)
     visitor = visitor_of(request)
@@ -117,9 +119,11 @@ def give_draft(request: Request, task_id: int) -> Response:
         history = read_undo_history(session, found.task) if found.is_own else b"null"
         base = request.query_params.get("base", "")
         has_base = base.isdecimal() and len(base) < 10 and int(base) != newest.revision
+        is_packed = request.query_params.get("packed", "") == "1"
         edited = find_last_edit(session, found.task) if found.is_own and found.is_open else None
         values = {
             **msgspec.structs.asdict(newest),
+            "scene": pack_scene(newest.scene) if is_packed else newest.scene,
             "history": msgspec.Raw(history),
             "ancestor": diff_to_revision(session, found.task, int(base)) if has_base else None,
             "edited": diff_to_revision(session, found.task, edited) if edited else None,

@@ -11,8 +11,10 @@ from segarena_server.auth.permissions import require_role, site_of, visitor_of
 from segarena_studio.annotation.access import find_task
 from segarena_studio.annotation.deep_pictures import is_deep
 from segarena_studio.annotation.preview import LARGE_BYTES
+from segarena_studio.annotation.projects import read_segmenters
 from segarena_studio.annotation.propagation import VIDEO_SEGMENTERS
 from segarena_studio.annotation.propagation_job import MOST_FRAMES
+from segarena_studio.assistance.assistants import assistants_of
 from segarena_studio.orm_models import Picture
 from segarena_studio.pages.rendering import studio_page
 
@@ -41,6 +43,7 @@ def show_scene(request: Request, task_id: int) -> Response:
             is_open=found.is_open,
             state=found.task.state,
             has_videos=project.has_videos,
+            has_assistants=bool(assistants_of(site_of(request)).among(read_segmenters(project))),
             video_segmenters=VIDEO_SEGMENTERS,
             most_frames=MOST_FRAMES,
         )
@@ -69,6 +72,7 @@ def show_read_only(request: Request, task_id: int) -> Response:
             is_open=False,
             state="viewed",
             has_videos=False,
+            has_assistants=False,
         )
 
 

@@ -166,16 +166,44 @@ export class Shapes {
 export class Sheet {
   canvas = document.createElement("canvas");
   context = /** @type {Context} */ (this.canvas.getContext("2d"));
+  #isClipped = false;
 
   /**
-   * Clear the canvas and give it the size of another one.
+   * Clear the canvas, give it the size of another one, and paint only in a box from now on.
    * @param {HTMLCanvasElement} like
+   * @param {Box | null} [box] in whole pixels of the canvas; null for all of it
    */
-  clear({ width, height }) {
-    if (this.canvas.width !== width || this.canvas.height !== height) Object.assign(this.canvas, { width, height });
-    this.context.setTransform(1, 0, 0, 1, 0, 0);
-    this.context.clearRect(0, 0, width, height);
-    return this.context;
+  clear({ width, height }, box = null) {
+    const { canvas, context } = this;
+    if (this.#isClipped) context.restore();
+    this.#isClipped = box !== null;
+    if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    const [x0, y0, x1, y1] = box ?? [0, 0, width, height];
+    context.clearRect(x0, y0, x1 - x0, y1 - y0);
+    if (box) {
+      context.save();
+      context.beginPath();
+      context.rect(x0, y0, x1 - x0, y1 - y0);
+      context.clip();
+    }
+    return context;
+  }
+
+  /**
+   * Replace a box of this canvas by that of another one of the same size.
+   * @param {Sheet} other
+   * @param {Box} box in whole pixels of the canvas
+   */
+  replace({ canvas }, [x0, y0, x1, y1]) {
+    const { context } = this;
+    const [width, height] = [x1 - x0, y1 - y0];
+    if (width <= 0 || height <= 0) return;
+    context.save();
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.clearRect(x0, y0, width, height);
+    context.drawImage(canvas, x0, y0, width, height, x0, y0, width, height);
+    context.restore();
   }
 }
 

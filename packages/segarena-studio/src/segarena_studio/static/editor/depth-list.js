@@ -64,6 +64,8 @@ export class DepthList {
     this.filter = new RegionFilter();
     /** Whether a click adds a region to the selection. */
     this.selectsSeveral = false;
+    /** Whether rows may ask for areas and overlaps; otherwise they show those measured last. */
+    this.isMeasured = true;
     editor.listeners.add(() => this.update());
     editor.listed = () => this.listed();
     this.update();
@@ -71,8 +73,11 @@ export class DepthList {
 
   /** Update the list; existing rows are reused, so that text being typed is kept. */
   update() {
-    const { regions } = this.editor.scene;
-    for (const [id, row] of this.rows) if (!this.editor.scene.has(id)) this.drop(id, row);
+    const { scene, depth } = this.editor;
+    const { regions } = scene;
+    // After an edit by the pointer the picture comes first: areas are measured a moment later (`Editor.measureDepth`).
+    this.isMeasured = depth.isCurrent || this.place.contains(document.activeElement);
+    for (const [id, row] of this.rows) if (!scene.has(id)) this.drop(id, row);
     regions.forEach((region, place) => {
       const row = this.rows.get(region.id) ?? this.make(region.id);
       row.show(region, place);
@@ -309,6 +314,13 @@ class Row {
     this.shown = "";
     /** The current content of the row. */
     this.line = "";
+    /** The hidden share, as measured last. */
+    this.hidden = 0;
+    /**
+     * The overlapping regions, as measured last.
+     * @type {string[]}
+     */
+    this.overlaps = [];
     const line = document.createElement("div");
     line.className = "line";
     line.append(this.grip, this.name, this.part, this.hide, this.lock);
@@ -381,7 +393,8 @@ class Row {
     const isAlso = editor.alsoSelected.has(id);
     this.showMore(isSelected, region);
     this.fields?.show(region.attributes);
-    const hidden = editor.depth.occlusion(id);
+    if (this.list.isMeasured) this.hidden = editor.depth.occlusion(id);
+    const { hidden } = this;
     const key = [place, isSelected, isAlso, region.name, region.is_hidden, region.is_locked, region.propagation, hidden, editor.isReadOnly].join();
     if (key === this.line) return;
     this.line = key;
@@ -418,7 +431,8 @@ class Row {
   showMore(isSelected, region) {
     const { editor, id } = this;
     const isSeveral = editor.alsoSelected.size > 0;
-    const overlaps = isSelected && !isSeveral ? editor.depth.overlapping(id) : [];
+    if (this.list.isMeasured) this.overlaps = isSelected && !isSeveral ? editor.depth.overlapping(id) : [];
+    const overlaps = isSelected && !isSeveral ? this.overlaps.filter((other) => editor.scene.has(other)) : [];
     // The buttons of outlines refer to outlines by index, so the buttons are rebuilt whenever outlines change.
     const outlines = isSelected && !isSeveral && region.starts ? editor.scene.outlines(id) : [];
     const key = isSelected ? JSON.stringify([outlines.length && editor.scene.revisionOf(id), BUTTON_ACTIONS.map(keyFor), region.is_stuff, region.propagation, editor.isReadOnly, isSeveral, overlaps.map((other) => [other, nameOf(editor, other), editor.scene.place(other) < editor.scene.place(id)])]) : "";

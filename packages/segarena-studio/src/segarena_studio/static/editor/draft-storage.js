@@ -44,7 +44,7 @@ export class Keeping {
   }
 
   async keepAll() {
-    await new Promise((resolve) => void this.saving.later(0, () => resolve(undefined))); // let the edit be painted first
+    await this.saving.afterPaint(); // let the edit be painted first
     do await this.put();
     while (this.keptVersion < this.saving.version && this.canKeep && !this.saving.hasEnded);
   }

@@ -53,6 +53,8 @@ const LOOKING = ["adjust", "hand", "comment"];
 /** Pans the picture with a pen or a single finger. */
 const HAND = { name: "hand", title: "Move the picture" };
 const DEPTH_AFTER_MS = 120;
+/** How long areas are measured before the page may react to the user. */
+const DEPTH_AT_ONCE_MS = 8;
 
 export class Editor {
   /**
@@ -286,7 +288,11 @@ export class Editor {
   /** Measuring areas is slow in large pictures, so it is done when the pointer is idle. */
   measureDepth() {
     if (this.isHolding) return;
-    this.depth.update();
+    if (!this.depth.updateSome(DEPTH_AT_ONCE_MS)) {
+      clearTimeout(this.depthTimer);
+      this.depthTimer = setTimeout(() => this.measureDepth());
+      return;
+    }
     for (const listener of this.listeners) listener();
     this.picture.redraw();
   }

@@ -3,13 +3,15 @@
 import { nameOf } from "./actions.js";
 import { askUntilChecked, progressText } from "./check-progress.js";
 import { showProgress } from "./picture-loading.js";
-import { check } from "./scene-checks.js";
+import { check, checkInSteps } from "./scene-checks.js";
 
 /** @typedef {import("./editor.js").Editor} Editor */
 /** @typedef {{kind: string, message: string, regions: string[], at: [number, number] | null, isError: boolean}} Fault */
 
 const LOOK_AFTER_MS = 800;
 const SHOWN = 40;
+/** How long the scene is checked before the page may react to the user. */
+const CHECK_AT_ONCE_MS = 8;
 /** How long Finish waits for the drawing to be saved, and how often it checks. */
 const SAVED_WITHIN_MS = 20_000;
 const SAVED_STEP_MS = 50;
@@ -40,15 +42,37 @@ export class Faults {
   /** @returns {Fault[]} */
   find() {
     const { scene, depth } = this.editor;
-    depth.update();
-    return check(scene, depth).map((fault) => ({ ...fault, isError: fault.severity === "error" }));
+    return check(scene, depth).map(faultOf);
   }
 
   update() {
-    const { scene, isHolding, isReadOnly } = this.editor;
+    const { scene, depth, isHolding, isReadOnly } = this.editor;
     if (isHolding || isReadOnly || scene.revision === this.revision) return;
-    this.revision = scene.revision;
-    const faults = this.find();
+    this.goOn(checkInSteps(scene, depth), scene.revision, []);
+  }
+
+  /**
+   * Check some more regions; when all are checked, show what was found. A change of the scene begins again later.
+   * @param {Generator<import("./scene-checks.js").Fault[]>} steps
+   * @param {number} revision of the scene
+   * @param {import("./scene-checks.js").Fault[]} found so far
+   */
+  goOn(steps, revision, found) {
+    const { scene, isHolding } = this.editor;
+    if (isHolding || scene.revision !== revision) return;
+    const until = performance.now() + CHECK_AT_ONCE_MS;
+    for (let step = steps.next(); !step.done; step = steps.next()) {
+      found.push(...step.value);
+      if (performance.now() < until) continue;
+      this.timer = setTimeout(() => this.goOn(steps, revision, found));
+      return;
+    }
+    this.revision = revision;
+    this.showAll(found.map(faultOf));
+  }
+
+  /** @param {Fault[]} faults */
+  showAll(faults) {
     this.place.hidden = faults.length === 0;
     const summary = /** @type {HTMLElement} */ (this.place.querySelector("summary"));
     summary.textContent = faults.length === 1 ? "1 thing to look at" : `${faults.length} things to look at`;
@@ -65,6 +89,14 @@ export class Faults {
     if (id) editor.picture.show(editor.scene.box(id), 80);
     if (fault.kind === "unnamed") editor.onName();
   }
+}
+
+/**
+ * @param {import("./scene-checks.js").Fault} fault
+ * @returns {Fault}
+ */
+function faultOf(fault) {
+  return { ...fault, isError: fault.severity === "error" };
 }
 
 /** The dialog that finishes a picture. */

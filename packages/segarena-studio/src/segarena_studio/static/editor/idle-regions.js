@@ -1,15 +1,20 @@
 // Cached painting of the regions that are not being edited; they are repainted only when they or
-// the view change. If there are too many for one frame, painting is spread over several frames, and
-// meanwhile the previous result is shown moved and scaled, so that the pointer never waits.
+// the view change, and only around the regions that changed. If there are too many for one frame,
+// painting is spread over several frames, and meanwhile the previous result is shown moved and
+// scaled, so that the pointer never waits.
 
 import { colourOf } from "./region-colours.js";
+import { boxOf, isSame } from "../common/geometry.js";
 import { meet, Sheet } from "./canvas-paths.js";
 
 /** @typedef {import("./editor.js").Editor} Editor */
 /** @typedef {import("./canvas-paths.js").Shapes} Shapes */
 /** @typedef {import("../../../reports/viewer/viewport.js").View} View */
 /** @typedef {import("./scene.js").Region} Region */
+/** @typedef {import("./canvas-paths.js").Box} Box */
+/** @typedef {[number, number]} Point */
 /** @typedef {CanvasRenderingContext2D} Context */
+/** @typedef {{revision: number, box: Box, polygon: import("../common/geometry.js").Polygon, starts: string, propagation: string}} Outline  what is painted of a region */
 
 const FRAME_MS = 17;
 /** Opacity of filled regions. */
@@ -29,15 +34,27 @@ const REST_MS = 120;
  * could not be distinguished.
  */
 const MOST_DASHED = 80;
+/** How far lines and numbers reach beyond the box of their region, in screen px. */
+const LINE_REACH = 4;
+const NUMBER_REACH = 24;
 
 /** The painted layers and the view that they were painted for. */
 class Leaf {
   key = "";
+  /** The view and the settings. */
+  look = "";
+  isDashed = false;
   scale = 1;
   /** @type {[number, number]} */
   offset = [0, 0];
+  /** The numbers of the regions, as one text. */
+  order = "";
+  /** The regions in the layers, front first. @type {Map<string, Outline>} */
+  outlines = new Map();
   /** Regions that were held when the layers were painted, and are therefore missing. @type {Set<string>} */
   held = new Set();
+  /** The drag during which the layers were painted. @type {import("./history.js").Live | null} */
+  drag = null;
   lines = new Sheet();
   numbers = new Sheet();
 }
@@ -64,6 +81,12 @@ export class Resting {
     this.movedAt = 0;
     this.timer = 0;
     this.cursor = editor.cursor;
+    /** Whether only boxes of the shown layers are repainted. */
+    this.isPatch = false;
+    /** The part of the canvas to repaint, in its pixels; null for all of it. @type {Box | null} */
+    this.lineBox = null;
+    /** The same for the numbers. @type {Box | null} */
+    this.numberBox = null;
   }
 
   /**
@@ -74,18 +97,27 @@ export class Resting {
    * @param {Set<string>} held regions that follow the pointer
    */
   show(context, view, held) {
-    const regions = this.editor.scene.regions.filter((region) => !region.is_hidden && !held.has(region.id));
+    const { scene, settings, tool } = this.editor;
+    const regions = scene.regions.filter((region) => !region.is_hidden && !held.has(region.id));
     const place = [context.canvas.width, context.canvas.height, view.scale, ...view.offset].join("|");
     if (place !== this.place) this.movedAt = performance.now();
     this.place = place;
-    const key = `${place}|${this.stateOf(regions)}`;
+    const look = [place, settings.fills, settings.hatches, settings.numbers].join("|");
+    const key = `${look}|${this.stateOf(regions)}`;
     if (key !== this.shown.key) {
       this.keepPace();
-      const inView = regions.filter((region) => meet(this.editor.scene.box(region.id), view.inView));
+      const { inView: window } = view;
+      const inView = regions.filter((region) => meet(scene.box(region.id), window));
       if (inView.length > AT_ONCE && performance.now() - this.movedAt < REST_MS) this.wait();
       else {
-        if (!this.work || this.next.key !== key) this.begin(context, view, inView, key, held);
-        this.goOn(this.isHandBusy() ? FEWEST : this.pace);
+        const drag = held.size ? /** @type {any} */ (tool).live : null;
+        // Until its end, a drag needs only one painting: a vertex that follows the pointer snaps to further regions and
+        // away from them, but these get at most a vertex on their outline.
+        const isOfDrag = (/** @type {Leaf} */ leaf) => drag !== null && leaf.drag === drag && leaf.look === look;
+        const isBegun = this.work !== null && (this.next.key === key || isOfDrag(this.next));
+        if (!isBegun && !isOfDrag(this.shown)) this.begin(context, view, inView, { key, look, held, drag });
+        if (this.work) this.goOn(this.isHandBusy() ? FEWEST : this.pace);
+        else this.hasPainted = false;
       }
     } else this.hasPainted = false;
     this.lay(context, view, this.shown.lines);
@@ -118,27 +150,62 @@ export class Resting {
   }
 
   /**
-   * Return a key for everything visible of the regions except the view.
+   * Return a key for everything visible of the regions except the view and the settings.
    * @param {Region[]} regions
    */
   stateOf(regions) {
+    const { scene } = this.editor;
+    return [...regions.map((region) => `${region.id}.${scene.revisionOf(region.id)}`), this.order()].join("|");
+  }
+
+  /** Return all regions in depth order as one text if their numbers are shown. */
+  order() {
     const { scene, settings } = this.editor;
-    const outlines = regions.map((region) => `${region.id}.${scene.revisionOf(region.id)}`);
-    const order = settings.numbers ? scene.regions.map((region) => region.id) : [];
-    return [settings.fills, settings.hatches, settings.numbers, outlines, order].join("|");
+    return settings.numbers ? scene.regions.map((region) => region.id).join() : "";
   }
 
   /**
+   * Begin to paint the regions, or only those around changes if the shown layers differ in nothing else.
    * @param {Context} context
    * @param {View} view
-   * @param {Region[]} regions
-   * @param {string} key
-   * @param {Set<string>} held
+   * @param {Region[]} regions in view
+   * @param {Pick<Leaf, "key" | "look" | "held" | "drag">} of
    */
-  begin({ canvas }, view, regions, key, held) {
-    Object.assign(this.next, { key, held, scale: view.scale, offset: [...view.offset] });
-    const backFirst = [...regions].reverse();
-    this.work = this.paint(canvas, /** @type {View} */ (Object.assign(Object.create(view), this.next)), backFirst);
+  begin({ canvas }, view, regions, of) {
+    const { shown, next } = this;
+    const { scene } = this.editor;
+    const isDashed = regions.length <= MOST_DASHED;
+    /** @type {Map<string, Outline>} */
+    const outlines = new Map(regions.map((region) => [region.id, outlineOf(scene, region)]));
+    Object.assign(next, of, { isDashed, outlines, order: this.order(), scale: view.scale, offset: [...view.offset] });
+    const fixed = /** @type {View} */ (Object.assign(Object.create(view), { scale: view.scale, offset: [...view.offset] }));
+    const changed = shown.look === next.look && shown.isDashed === isDashed ? changedBox(shown.outlines, outlines) : null;
+    const around = (/** @type {number} */ reach) => changed && this.onCanvas(canvas, fixed, changed, reach);
+    this.lineBox = around(LINE_REACH);
+    this.numberBox = next.order === shown.order ? around(NUMBER_REACH) : null;
+    this.isPatch = changed !== null;
+    this.work = this.paint(canvas, fixed, [...regions].reverse());
+  }
+
+  /**
+   * Return the part of a canvas around a box, in whole pixels.
+   * @param {HTMLCanvasElement} canvas
+   * @param {View} view
+   * @param {Box} box in image px
+   * @param {number} reach how much wider the part is, in screen px
+   * @returns {Box}
+   */
+  onCanvas({ width, height }, view, [x0, y0, x1, y1], reach) {
+    const { ratio } = this.editor.picture;
+    const [left, top] = view.toScreen([x0, y0]);
+    const [right, bottom] = view.toScreen([x1, y1]);
+    const within = (/** @type {number} */ at, /** @type {number} */ most) => Math.min(Math.max(at, 0), most);
+    return [
+      within(Math.floor((left - reach) * ratio), width),
+      within(Math.floor((top - reach) * ratio), height),
+      within(Math.ceil((right + reach) * ratio), width),
+      within(Math.ceil((bottom + reach) * ratio), height),
+    ];
   }
 
   /**
@@ -150,10 +217,24 @@ export class Resting {
     for (let left = count; left > 0 && this.work; left--) {
       if (!this.work.next().done) continue;
       this.work = null;
-      [this.shown, this.next] = [this.next, this.shown];
+      this.finish();
       return;
     }
     this.editor.picture.redraw();
+  }
+
+  /** Show the layers that have been painted. */
+  finish() {
+    const { shown, next } = this;
+    if (!this.isPatch) {
+      [this.shown, this.next] = [next, shown];
+      return;
+    }
+    const { width, height } = shown.lines.canvas;
+    shown.lines.replace(next.lines, this.lineBox ?? [0, 0, width, height]);
+    shown.numbers.replace(next.numbers, this.numberBox ?? [0, 0, width, height]);
+    const { key, held, drag, outlines, order } = next;
+    Object.assign(shown, { key, held, drag, outlines, order });
   }
 
   /** Adapt the number of regions per frame to the frame rate. */
@@ -170,17 +251,18 @@ export class Resting {
    * Paint all regions back to front, one per step.
    * @param {HTMLCanvasElement} like
    * @param {View} view
-   * @param {Region[]} regions
+   * @param {Region[]} all
    */
-  *paint(like, view, regions) {
+  *paint(like, view, all) {
     const { settings } = this.editor;
-    const lines = this.next.lines.clear(like);
+    const regions = all.filter((region) => this.isIn(this.lineBox, like, view, region, LINE_REACH));
+    const lines = this.next.lines.clear(like, this.lineBox);
     if (settings.fills) yield* this.fill(like, view, regions);
-    const [borders, hidden] = [this.borders, this.hidden].map((sheet) => sheet.clear(like));
+    const [borders, hidden] = [this.borders, this.hidden].map((sheet) => sheet.clear(like, this.lineBox));
     for (const context of [lines, borders, hidden]) this.shapes.inImage(context, view);
     for (const [place, { id }] of regions.entries()) {
       if (settings.hatches) this.hide(hidden, view, id, regions.slice(place + 1));
-      if (regions.length <= MOST_DASHED) this.shapes.stroke(lines, view, id, { width: 1.25, dash: [4, 4] });
+      if (this.next.isDashed) this.shapes.stroke(lines, view, id, { width: 1.25, dash: [4, 4] });
       erase(borders, this.shapes.path(id));
       this.shapes.stroke(borders, view, id);
       yield;
@@ -189,11 +271,24 @@ export class Resting {
     layWhole(lines, this.hidden);
     lines.globalAlpha = 1;
     layWhole(lines, this.borders);
-    const numbers = this.next.numbers.clear(like);
-    for (const region of regions) {
+    const numbers = this.next.numbers.clear(like, this.numberBox);
+    for (const region of all) {
+      if (!this.isIn(this.numberBox, like, view, region, NUMBER_REACH)) continue;
       this.shapes.number(numbers, view, region);
       yield;
     }
+  }
+
+  /**
+   * Whether a region may be seen in a part of the canvas.
+   * @param {Box | null} box in pixels of the canvas; null for all of it
+   * @param {HTMLCanvasElement} canvas
+   * @param {View} view
+   * @param {Region} region
+   * @param {number} reach how far it is seen beyond its box, in screen px
+   */
+  isIn(box, canvas, view, { id }, reach) {
+    return box === null || meet(box, this.onCanvas(canvas, view, this.editor.scene.box(id), reach));
   }
 
   /**
@@ -203,7 +298,7 @@ export class Resting {
    * @param {Region[]} regions
    */
   *fill(like, view, regions) {
-    const fills = this.borders.clear(like);
+    const fills = this.borders.clear(like, this.lineBox);
     this.shapes.inImage(fills, view);
     for (const { id } of regions) {
       fills.fillStyle = colourOf(id, false).fill;
@@ -252,6 +347,45 @@ export class Resting {
     context.drawImage(canvas, 0, 0);
     context.restore();
   }
+}
+
+/**
+ * Return the box around all regions that differ between two paintings, in image px; null if the order of other
+ * regions differs. It is empty if nothing differs.
+ * @param {Map<string, Outline>} before
+ * @param {Map<string, Outline>} now
+ * @returns {Box | null}
+ */
+export function changedBox(before, now) {
+  const isInBoth = (/** @type {string} */ id) => before.has(id) && now.has(id);
+  const [orderBefore, orderNow] = [before, now].map((outlines) => [...outlines.keys()].filter(isInBoth).join());
+  if (orderBefore !== orderNow) return null;
+  const differs = (/** @type {string} */ id) => !isSameOutline(before.get(id), now.get(id));
+  const corners = [before, now].flatMap((outlines) => {
+    return [...outlines].filter(([id]) => differs(id)).flatMap(([, { box: [x0, y0, x1, y1] }]) => /** @type {Point[]} */ ([[x0, y0], [x1, y1]])); // prettier-ignore
+  });
+  return corners.length ? boxOf(corners) : [0, 0, 0, 0];
+}
+
+/**
+ * @param {import("./scene.js").Scene} scene
+ * @param {Region} region
+ * @returns {Outline}
+ */
+function outlineOf(scene, { id, starts, propagation = "" }) {
+  return { revision: scene.revisionOf(id), box: scene.box(id), polygon: scene.polygon(id), starts: String(starts ?? ""), propagation };
+}
+
+/**
+ * Whether two outlines look the same. A drag that snaps to a region and away again restores its outline under a new
+ * revision.
+ * @param {Outline} [one]
+ * @param {Outline} [other]
+ */
+function isSameOutline(one, other) {
+  if (!one || !other || one.starts !== other.starts || one.propagation !== other.propagation) return false;
+  if (one.revision === other.revision) return true;
+  return one.polygon.length === other.polygon.length && one.polygon.every((at, index) => isSame(at, other.polygon[index]));
 }
 
 /**

@@ -21,6 +21,13 @@ const STORE = "drafts";
 /** How long to wait for the lock of a closing page, which keeps it for a moment, in ms. */
 const LEAVING_MS = 500;
 
+/**
+ * A draft as it is stored. Its content is JSON, because browsers copy a text of several 100 kB in less than a
+ * millisecond, but the same content as arrays of points in tens of milliseconds, while the page stands still. Drafts
+ * that older versions of the page stored have the content itself.
+ * @typedef {Omit<Draft, "content"> & {content: string | import("./saving.js").Content}} StoredDraft
+ */
+
 /** The drafts of this browser. All methods reject if the browser cannot store anything. */
 export class Drafts {
   /** @param {IDBFactory} [factory] */
@@ -38,7 +45,7 @@ export class Drafts {
    */
   async put(draft, adopted) {
     await this.change((store) => {
-      store.put(draft);
+      store.put({ ...draft, content: JSON.stringify(draft.content) });
       if (adopted) store.delete([draft.person, draft.task, adopted]);
     });
   }
@@ -79,9 +86,9 @@ export class Drafts {
    */
   async range(from, to) {
     const store = (await this.database()).transaction(STORE, "readonly").objectStore(STORE);
-    /** @type {Draft[]} */
+    /** @type {StoredDraft[]} */
     const found = await result(store.getAll(IDBKeyRange.bound(from, to)));
-    return found.sort((a, b) => b.at_ms - a.at_ms);
+    return found.map(readDraft).sort((a, b) => b.at_ms - a.at_ms);
   }
 
   /** @param {(store: IDBObjectStore) => void} act */
@@ -115,6 +122,15 @@ export class Drafts {
     database.onclose = () => (this.opened = null);
     return database;
   }
+}
+
+/**
+ * @param {StoredDraft} stored
+ * @returns {Draft}
+ */
+function readDraft(stored) {
+  const { content } = stored;
+  return { ...stored, content: typeof content === "string" ? JSON.parse(content) : content };
 }
 
 /**

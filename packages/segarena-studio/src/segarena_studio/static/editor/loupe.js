@@ -25,7 +25,8 @@ export class Loupe {
   update() {
     const { picture, cursor, tool, isHolding } = this.editor;
     const isNeeded = isHolding && cursor.kind === "touch" && Boolean(tool.hasLoupe);
-    this.canvas.hidden = !isNeeded;
+    // Writing the attribute again would cost a style update in every frame.
+    if (this.canvas.hidden === isNeeded) this.canvas.hidden = !isNeeded;
     if (!isNeeded) return;
     const { ratio } = picture;
     const [x, y] = picture.view.toScreen(cursor.at);

@@ -7,7 +7,7 @@ import { fill, sharedPixels, uncovered, uncoveredPixels } from "../common/polygo
 /** @typedef {import("../../../reports/viewer/viewport.js").Size} Size */
 /** @typedef {import("./scene.js").Scene} Scene */
 /** @typedef {import("../common/polygon-spans.js").Spans} Spans */
-/** @typedef {{revision: number, spans: Spans, overlaps: Map<string, number>, seen: {key: string, pixels: number} | null}} Entry */
+/** @typedef {{revision: number, spans: Spans, overlaps: Map<string, number>, seen: {at: number, key: string, pixels: number} | null}} Entry  at: the revision of the scene */
 
 const DUPLICATE_IOU = 0.9;
 
@@ -25,14 +25,45 @@ export class Depth {
     this.size = size;
   }
 
+  /** Whether `update` has nothing to do, so that queries are quick. */
+  get isCurrent() {
+    return this.#revision === this.scene.revision;
+  }
+
   /** Process the changes of the scene. Every query calls this itself. */
   update() {
-    if (this.#revision === this.scene.revision) return;
+    if (this.isCurrent) return;
+    for (const id of this.#changed()) this.#fill(id);
     this.#revision = this.scene.revision;
-    for (const id of this.#entries.keys()) if (!this.scene.has(id)) this.#forget(id);
-    for (const { id } of this.scene.regions) {
-      if (this.#entries.get(id)?.revision !== this.scene.revisionOf(id)) this.#fill(id);
+  }
+
+  /**
+   * Process some changes of the scene, so that the page stays responsive. Return whether all have been processed, and
+   * all visible areas computed.
+   * @param {number} limit_ms
+   */
+  updateSome(limit_ms) {
+    const until = performance.now() + limit_ms;
+    if (!this.isCurrent) {
+      for (const id of this.#changed()) {
+        this.#fill(id);
+        if (performance.now() > until) return false;
+      }
+      this.#revision = this.scene.revision;
     }
+    for (const { id } of this.scene.regions) {
+      if (this.#entry(id).seen?.at === this.#revision) continue;
+      this.visiblePx(id);
+      if (performance.now() > until) return false;
+    }
+    return true;
+  }
+
+  /** Return the regions whose outlines have changed, and forget those that no longer exist. */
+  #changed() {
+    const { scene } = this;
+    for (const id of this.#entries.keys()) if (!scene.has(id)) this.#forget(id);
+    return scene.regions.map(({ id }) => id).filter((id) => this.#entries.get(id)?.revision !== scene.revisionOf(id));
   }
 
   /**
@@ -49,11 +80,12 @@ export class Depth {
    */
   visiblePx(id) {
     const entry = this.#entry(id);
+    const { revision } = this.scene;
+    if (entry.seen?.at === revision) return entry.seen.pixels;
     const front = this.inFrontOf(id);
     const key = [entry.revision, ...front.map((one) => `${one}.${this.#entry(one).revision}`)].join(" ");
-    if (entry.seen?.key !== key) {
-      entry.seen = { key, pixels: front.length ? uncoveredPixels(entry.spans, this.#spansOf(front)) : entry.spans.area };
-    }
+    if (entry.seen?.key === key) entry.seen.at = revision;
+    else entry.seen = { at: revision, key, pixels: front.length ? uncoveredPixels(entry.spans, this.#spansOf(front)) : entry.spans.area };
     return entry.seen.pixels;
   }
 

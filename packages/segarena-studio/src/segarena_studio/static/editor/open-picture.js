@@ -2,6 +2,7 @@
 
 import { noNews, together } from "../common/pending-log.js";
 import { isSame } from "./equality.js";
+import { unpackScene } from "./packed-scene.js";
 import { patchScene } from "./scene-patch.js";
 
 /**
@@ -39,11 +40,11 @@ export async function openPicture({ talk, drafts, tabs, person, task, earlyAnswe
   const isElsewhere = left.length < kept.length;
   // The server reports what has changed since the revision that the draft is based on.
   const asked = left[0]?.base ?? 0;
-  const address = `/studio/tasks/${task}/draft${asked ? `?base=${asked}` : ""}`;
+  const address = `/studio/tasks/${task}/draft?packed=1${asked ? `&base=${asked}` : ""}`;
   const early = await earlyAnswer;
   const hasChanged = asked > 0 && early?.outcome === "done" && early.body.revision !== asked;
   const answer = early && !hasChanged ? early : await talk.ask("GET", address);
-  const told = answer.outcome === "done" ? answer.body : null;
+  const told = answer.outcome === "done" ? { ...answer.body, scene: unpackScene(answer.body.scene) } : null;
   if (!told && (!left.length || answer.outcome === "refused")) return answer;
   for (const draft of left) {
     if (told && isSame(draft.content.scene, told.scene)) await drafts.remove(person, task, draft.tab).catch(() => {});

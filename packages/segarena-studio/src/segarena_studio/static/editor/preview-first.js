@@ -1,6 +1,8 @@
 // Loads the modules of the editor and the drawing after the preview of the picture: on a slow
 // connection they would otherwise share the bandwidth, and the page would stay blank for longer.
 
+import { requestDrawing } from "./early-request.js";
+
 /** How long the editor waits for the preview, in ms. */
 const MOST_MS = 4000;
 
@@ -11,6 +13,5 @@ if (preview instanceof HTMLImageElement && !preview.complete) {
     setTimeout(resolve, MOST_MS);
   });
 }
-await Promise.all([import("./early-request.js"), import("./scene-page.js")]);
-
-export {};
+requestDrawing();
+await import("./scene-page.js");

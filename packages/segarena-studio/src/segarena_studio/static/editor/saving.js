@@ -91,8 +91,9 @@ export class Saving {
    * @param {(state: State) => void} [given.onState]
    * @param {() => number} [given.clock]  milliseconds since 1970
    * @param {(wait_ms: number, act: () => void) => () => void} [given.later]  a timer; returns a function that cancels it
+   * @param {() => Promise<void>} [given.afterPaint]  resolves after the next frame, or at once
    */
-  constructor({ talk, drafts, person, task, tab, start, content, merge = () => "conflict", onState = () => {}, clock = Date.now, later = laterByTimer }) {
+  constructor({ talk, drafts, person, task, tab, start, content, merge = () => "conflict", onState = () => {}, clock = Date.now, later = laterByTimer, afterPaint }) {
     this.talk = talk;
     this.person = person;
     this.task = task;
@@ -102,6 +103,7 @@ export class Saving {
     this.onState = onState;
     this.clock = clock;
     this.later = later;
+    this.afterPaint = afterPaint ?? (() => new Promise((resolve) => void later(0, () => resolve())));
     this.base = start.base;
     this.theirs = start.theirs;
     /** The scene that this one and `theirs` both come from; null if unknown. */

@@ -26,11 +26,21 @@ const known = new WeakMap();
  * @returns {Fault[]}
  */
 export function check(scene, depth) {
-  const duplicates = depth.duplicates().map(([front, behind, iou]) => {
+  return [...checkInSteps(scene, depth)].flat();
+}
+
+/**
+ * Yield all problems in the same order, those of one region at a time, so that the caller can pause.
+ * @param {Scene} scene
+ * @param {Depth} depth
+ * @returns {Generator<Fault[]>}
+ */
+export function* checkInSteps(scene, depth) {
+  for (const region of scene.regions) yield checkRegion(scene, region, depth);
+  yield depth.duplicates().map(([front, behind, iou]) => {
     const message = `expected one region, got two of IoU ${iou.toFixed(2)}; delete one`;
     return fault("duplicate", [front, behind], labelPlace(scene.outlines(front)), message);
   });
-  return [...scene.regions.flatMap((region) => checkRegion(scene, region, depth)), ...duplicates];
 }
 
 /**

@@ -42,6 +42,8 @@ import { Timing } from "./region-timing.js";
 
 const TELL_VIEW_MS = 80;
 const SAID_FOR_MS = 4000;
+/** Frames follow each other more quickly than this, in ms, unless the page is hidden and paints none. */
+const LONGEST_FRAME_MS = 100;
 
 /**
  * @template {HTMLElement} [T=HTMLElement]
@@ -96,7 +98,7 @@ async function open(root) {
   /** @type {Conflict | null} */
   let conflict = null;
   const saving = new Saving({
-    talk, drafts, person: Number(person), task, tab, start: opened.start,
+    talk, drafts, person: Number(person), task, tab, start: opened.start, afterPaint,
     onState: (state) => {
       showSaved(state);
       conflict?.show(state);
@@ -118,7 +120,6 @@ async function open(root) {
   conflict = new Conflict(/** @type {HTMLDialogElement} */ (part("conflict")), editor, saving);
   part("waiting").hidden = true;
   editor.useTool(scene.regions.length || editor.isReadOnly ? "adjust" : "draw");
-  editor.measureDepth();
   picture.moved();
   if (opened.isElsewhere) editor.say("Another tab of this browser has unsaved changes to this picture.");
   if (frames && video) {
@@ -398,6 +399,17 @@ function save(editor, saving) {
   for (const name of ["focus", "blur"]) window.addEventListener(name, look);
   document.addEventListener("visibilitychange", look);
   look();
+}
+
+/**
+ * Wait until the next frame has been painted, or for a moment if the page paints none.
+ * @returns {Promise<void>}
+ */
+function afterPaint() {
+  return new Promise((resolve) => {
+    requestAnimationFrame(() => setTimeout(resolve));
+    setTimeout(resolve, LONGEST_FRAME_MS);
+  });
 }
 
 /** @param {import("./saving.js").State} state */

@@ -3,12 +3,15 @@
 import base64
 import gc
 import json
+import multiprocessing
 import os
 import shutil
 import signal
 from functools import cache
 from io import BytesIO
+from multiprocessing import forkserver
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -29,7 +32,7 @@ from segarena.roles import Benchmark, Statistic
 
 # No deadline, because a busy machine must not fail a property test. The suite draws the same few examples in each run,
 # so that a failure means a change; `make stress` draws many new ones.
-settings.register_profile("brief", deadline=None, max_examples=25, derandomize=True)
+settings.register_profile("brief", deadline=None, max_examples=15, derandomize=True)
 settings.register_profile("thorough", deadline=None, max_examples=500)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "brief"))
 
@@ -107,6 +110,31 @@ def certificates_are_read_once():
         yield
 
 
+@pytest.fixture(scope="session")
+def worker_server():
+    """Start a process with all imports of a worker, which forks itself for each worker that is asked for."""
+    server = multiprocessing.get_context("forkserver")
+    server.set_forkserver_preload(["worker_imports"])
+    with pytest.MonkeyPatch.context() as patch:
+        support = (str(CORE_TESTS / "support"), os.environ.get("PYTHONPATH", ""))
+        patch.setenv("PYTHONPATH", os.pathsep.join(filter(None, support)))
+        patch.setenv("OMP_NUM_THREADS", "1")
+        patch.setenv("OPENBLAS_NUM_THREADS", "1")
+        patch.setenv("POLARS_MAX_THREADS", "1")
+        forkserver.ensure_running()
+    return server
+
+
+@pytest.fixture
+def quick_workers(worker_server, monkeypatch):
+    """Start worker processes without importing all modules again, which takes a second of processor each.
+
+    For tests of what workers do; those of how processes start and end, in work/ and elsewhere, do without.
+    """
+    started = SimpleNamespace(get_context=lambda method: worker_server)
+    monkeypatch.setattr("segarena.work.worker_handle.multiprocessing", started)
+
+
 @pytest.fixture(scope="module")
 def browser():
     """Start Chromium once per test file; not once for all, because it keeps an event loop running in this thread."""
@@ -146,6 +174,43 @@ def open_page(browser):
     yield opened
     for context in contexts:
         context.close()
+    assert complaints == []
+
+
+@pytest.fixture(scope="module")
+def one_page(browser):
+    """Keep one page open for the tests of a file: to open another takes longer than to go through most pages."""
+    page = browser.new_context(reduced_motion="reduce").new_page()
+    page.set_default_timeout(60_000)
+    yield page
+    page.context.close()
+
+
+@pytest.fixture
+def go_to(one_page):
+    """Go to an address in the page that all tests of a file share, light or dark; for pages that store nothing.
+
+    Errors of the page fail the test at its end, as those of `open_page` do.
+    """
+    complaints = []
+    told = {
+        "console": lambda one: one.type in ("error", "warning") and complaints.append(one.text),
+        "pageerror": lambda error: complaints.append(str(error)),
+    }
+    for event, handler in told.items():
+        one_page.on(event, handler)
+
+    def gone_to(address, *, width=1400, height=900, scheme="light"):
+        # Addresses that differ in what follows the # would stay on the page.
+        one_page.goto("about:blank")
+        one_page.set_viewport_size({"width": width, "height": height})
+        one_page.emulate_media(color_scheme=scheme)
+        one_page.goto(address)
+        return one_page
+
+    yield gone_to
+    for event, handler in told.items():
+        one_page.remove_listener(event, handler)
     assert complaints == []
 
 
@@ -400,7 +465,7 @@ def make_dialogue():
     return dialogue
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_ramps():
     return ramps
 

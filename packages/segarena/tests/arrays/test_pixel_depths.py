@@ -75,7 +75,7 @@ def test_every_image_could_be_taken_for_a_thin_one():
 def test_outlines_have_the_depths_of_a_transform():
     rng = np.random.default_rng(30)
     thin = 0
-    for _ in range(160):
+    for _ in range(120):
         mask = outlines(rng)
         (found,) = thin_mask_depths(mask)
         if found is not None:

@@ -1,8 +1,10 @@
 """Commands on damaged files and full disks: one line, an exit code, nothing half written.
 
-`tests/stress/commands.py` has the cases and runs as many as wanted; here are a few, others each time.
+`tests/stress/commands.py` has the cases and runs as many as wanted; here are a few.
 """
 
+import importlib
+import random
 import resource
 import shutil
 import subprocess
@@ -18,7 +20,8 @@ from segarena.cli.main import app
 STRESS = ROOT / "tests" / "stress" / "commands.py"
 
 
-def test_damaged_files_are_told_in_one_line():
+@pytest.mark.long
+def test_damaged_files_of_all_systems_are_told_in_one_line():
     done = subprocess.run(  # others are drawn by `make stress`
         [sys.executable, STRESS, "--cases", "8", "--seed", "7"],
         capture_output=True,
@@ -40,6 +43,23 @@ def sound(tmp_path_factory):
         ):
             assert CliRunner().invoke(app, command.split()).exit_code == 0
     return folder
+
+
+@pytest.fixture(scope="module")
+def stress():
+    """Return `tests/stress/commands.py` as a module."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(STRESS.parent))
+        yield importlib.import_module(STRESS.stem)
+
+
+def test_damaged_files_are_told_in_one_line(stress, sound):
+    scenes = [case for case in stress.cases() if case.file == "am/scenes.json"]
+    tables = [stress.Case(("click-data", "counts", "raw.csv", "-o", "out.csv"), "raw.csv")]
+    assert len(scenes) > 5
+    for number, case in enumerate([*scenes, *tables] * 2):
+        way, problem = stress.run_case(case, sound, random.Random(number))
+        assert problem == "", (case, number, way)
 
 
 @contextmanager

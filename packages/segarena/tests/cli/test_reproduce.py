@@ -9,6 +9,8 @@ import pytest
 from segarena.engine import forecast
 from segarena.engine.forecast import Forecast
 
+pytestmark = pytest.mark.usefixtures("quick_workers")
+
 LAB = """
 system = "lab"
 paper = "A lab, 2020"

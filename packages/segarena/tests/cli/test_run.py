@@ -14,6 +14,8 @@ from segarena.records.configuration import plain_configuration
 from segarena.terminal.progress import ProgressBar, duration_text
 from segarena.work.progress import Progress
 
+pytestmark = pytest.mark.usefixtures("quick_workers")
+
 PACKING = Path(__file__).parents[1] / "engine" / "packing.py"
 QUICK = (
     "run",

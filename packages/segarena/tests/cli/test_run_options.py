@@ -9,6 +9,8 @@ from segarena.errors import PluginInvalid
 from segarena.options import options_of, parse_option
 from segarena.registry import build, plugins_by_name
 
+pytestmark = pytest.mark.usefixtures("quick_workers")
+
 STEPS = ("sample-steps", "-s", "sample-disc", "-w", "0")
 
 

@@ -27,6 +27,8 @@ from segarena.records.row_types import MaskRow
 from segarena.reports import terminal_table
 from segarena.work.executors import InlineExecutor
 
+pytestmark = pytest.mark.usefixtures("quick_workers")
+
 MOODY = Path(__file__).parent / "moody.py"
 
 

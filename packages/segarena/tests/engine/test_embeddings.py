@@ -28,6 +28,8 @@ from segarena.engine.embeddings import (
 from segarena.errors import InvalidInput, SegmenterError, StoreError
 from segarena.work.lru_cache import LruCache
 
+pytestmark = pytest.mark.usefixtures("quick_workers")
+
 PACKING = Path(__file__).parent / "packing.py"
 
 

@@ -18,6 +18,8 @@ from segarena.errors import (
 )
 from segarena.work.sharing.shared_ledger import SharedLedger
 
+pytestmark = pytest.mark.usefixtures("quick_workers")
+
 SEGMENTER = "superpixel-prototypes(superpixels=60)"
 
 

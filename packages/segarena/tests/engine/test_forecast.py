@@ -27,6 +27,8 @@ from segarena.errors import InvalidInput, SegarenaError
 from segarena.work.cluster.executor import Ray
 from segarena.work.executors import make_executor
 
+pytestmark = pytest.mark.usefixtures("quick_workers")
+
 # One second of encoding, then per round 0.2 s in the model of 0.3 s in all; 2 targets x 10 rounds.
 TRIAL = TimedSample(
     targets=2,

@@ -13,6 +13,8 @@ from segarena.engine.human_page_server import NoPageServer
 from segarena.engine.seat_files import PersonPrompts, Seats
 from segarena.errors import InvalidInput, MissingExtra
 
+pytestmark = pytest.mark.usefixtures("quick_workers")
+
 RUN = {"segmenter": "image-blind", "dataset": "demo", "limit": 2, "rounds": 3}
 KEY = ["sample", "target", "user", "repeat", "round"]
 
@@ -37,7 +39,7 @@ class Person(threading.Thread):
         while not self.is_over.is_set():
             for name in self.seats.names():
                 self.give_next(name)
-            time.sleep(0.005)
+            time.sleep(0.02)
 
     def give_next(self, name):
         told, given = self.seats.seat(name), list(self.seats.rounds(name))

@@ -169,7 +169,13 @@ def test_an_isolated_segmenter_answers_like_any_other(photos, tmp_path):
 @pytest.mark.parametrize(
     ("benchmark", "segmenter", "dataset"),
     [
-        ("radioactive", "geodesic", "phantom(cases=1,shape=(20,48,48))"),
+        # To the isolated process it is one more segmenter that takes a whole volume, as `slices` does.
+        pytest.param(
+            "radioactive",
+            "geodesic",
+            "phantom(cases=1,shape=(20,48,48))",
+            marks=pytest.mark.long,
+        ),
         ("radioactive", "slices(segmenter=watershed)", "phantom(cases=1,shape=(20,48,48))"),
         ("davis", "colour-flow", "demo-videos(size=(48,60),frames=4)"),
         ("toss", "superpixel-prototypes", "oneshot-demo"),

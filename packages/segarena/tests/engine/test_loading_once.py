@@ -1,7 +1,11 @@
 """Each sample is loaded once in a run, with any executor and with users that choose their targets."""
 
+import pytest
+
 import segarena
 from segarena.engine.store import RunFolder
+
+pytestmark = pytest.mark.usefixtures("quick_workers")
 
 PLUGINS = '''
 from pathlib import Path

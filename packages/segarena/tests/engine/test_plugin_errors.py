@@ -7,6 +7,8 @@ import pytest
 
 from segarena.errors import InvalidInput, WorkStopped
 
+pytestmark = pytest.mark.usefixtures("quick_workers")
+
 SOURCE = """
 import numpy as np
 

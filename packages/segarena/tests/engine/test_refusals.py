@@ -15,6 +15,8 @@ from segarena.engine.evaluate import evaluate
 from segarena.engine.plan import make_plan
 from segarena.errors import InvalidInput, PluginInvalid, RunConflict, StoreError
 
+pytestmark = pytest.mark.usefixtures("quick_workers")
+
 
 def failures(folder):
     return set(folder.records()["failure"].drop_nulls())

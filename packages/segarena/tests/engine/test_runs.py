@@ -18,6 +18,8 @@ from segarena.errors import (
 )
 from segarena.reports.boards import extract_of
 
+pytestmark = pytest.mark.usefixtures("quick_workers")
+
 
 def digest(folder, table="records"):
     files = sorted((folder.path / table).glob("*.parquet"))

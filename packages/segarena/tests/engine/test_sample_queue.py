@@ -18,6 +18,8 @@ from segarena.errors import InvalidInput, RunConflict, RunMissing, StoreError, W
 from segarena.work.sharing.claims import Claims
 from segarena.work.sharing.presence import Sharer, present_sharers
 
+pytestmark = pytest.mark.usefixtures("quick_workers")
+
 SAMPLES = 12
 # One process imports everything once and forks for each that takes part in a run.
 SCRIPT = """

@@ -11,6 +11,8 @@ from segarena.errors import PluginInvalid, WorkStopped
 sys.path.insert(0, str(Path(__file__).parent))
 from elsewhere import elsewhere
 
+pytestmark = pytest.mark.usefixtures("quick_workers")
+
 
 def run(rules, plugin, out, dataset, **options):
     return segarena.evaluate(rules, segmenter=plugin("Good"), dataset=dataset, out=out, **options)

@@ -72,13 +72,13 @@ def test_flipped_bits(name):
     size = 12 + int.from_bytes(data[:4], "little")
     assert taken(read, data)
     refused = 0
-    for _ in range(400):
+    for _ in range(150):
         broken = bytearray(data)
         for _ in range(rng.integers(1, 4)):  # the header most of all: what follows is pixels
             place = rng.integers(0, size if rng.random() < 0.9 else len(data))
             broken[place] ^= 1 << int(rng.integers(0, 8))
         refused += not taken(read, bytes(broken))
-    assert refused > 50
+    assert refused > 20
 
 
 @pytest.mark.parametrize("name", MESSAGES)
@@ -113,7 +113,7 @@ def test_words_of_the_header_in_each_others_place(name):
         {"tuple": [1]},
     ]
     rng = np.random.default_rng(3)
-    for _ in range(300):
+    for _ in range(100):
         changed = json.loads(json.dumps(header))
         replace_somewhere(changed, rng, wishes)
         taken(read, framed(changed, body))

@@ -55,16 +55,20 @@ def hostile(make_run, make_ramps, evil):
     return make
 
 
+# Each benchmark with sections of its own, and each kind of sample; the others are further pairs of these.
 @pytest.mark.parametrize(
     ("benchmark", "kind"),
     [
-        *(("small", kind) for kind in ("image", "volume", "video")),
-        *(("clicks", "image"), ("rclicks", "video"), ("toss", "volume"), ("toss", "image")),
+        *(("small", "image"), ("clicks", "image"), ("rclicks", "video"), ("toss", "image")),
+        *(("radioactive", "volume"), ("cvpr2025", "image"), ("davis", "video")),
         *(
-            ("radioactive", "volume"),
-            ("cvpr2025", "image"),
-            ("davis", "video"),
-            ("davis", "volume"),
+            pytest.param(*pair, marks=pytest.mark.long)
+            for pair in (
+                ("small", "volume"),
+                ("small", "video"),
+                ("toss", "volume"),
+                ("davis", "volume"),
+            )
         ),
     ],
 )

@@ -9,6 +9,8 @@ from segarena.errors import InvalidInput
 from segarena.registry import plugins_by_name
 from segarena.reports.sheets import Sheet
 
+pytestmark = pytest.mark.usefixtures("quick_workers")
+
 HOSTILE = "<script>alert(1)</script>"
 
 

@@ -18,9 +18,15 @@ from segarena.reports.report import report_html, report_sections
 from segarena.reports.report_server import ReportServer
 
 
+@pytest.fixture(scope="module")
+def own(write_run, make_ramps, tmp_path_factory):
+    run = write_run(tmp_path_factory.mktemp("served") / "run", make_ramps())
+    return page_of(read_runs([run], trust=True))
+
+
 @pytest.fixture
-def server(make_run, make_ramps):
-    with ReportServer(page_of(read_runs([make_run(make_ramps())], trust=True))) as server:
+def server(own):
+    with ReportServer(own) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield server

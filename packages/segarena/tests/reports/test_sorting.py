@@ -27,8 +27,8 @@ def names_of(page):
     return page.locator("#summary tbody tr td:first-child").all_text_contents()
 
 
-def test_a_column_sorts_with_the_best_first_and_again_the_other_way(open_page, address):
-    page = open_page(address)
+def test_a_column_sorts_with_the_best_first_and_again_the_other_way(go_to, address):
+    page = go_to(address)
     assert names_of(page) == ["slow", "fast", "even"]
     heading = page.locator("#summary th", has_text="NoC@90").get_by_role("button")
     heading.click()
@@ -38,8 +38,8 @@ def test_a_column_sorts_with_the_best_first_and_again_the_other_way(open_page, a
     assert page.locator("#summary th[aria-sort]").get_attribute("aria-sort") == "descending"
 
 
-def test_a_definition_shows_on_focus_and_goes_with_escape(open_page, address):
-    page = open_page(address)
+def test_a_definition_shows_on_focus_and_goes_with_escape(go_to, address):
+    page = go_to(address)
     page.locator("#summary th", has_text="NoC@90").get_by_role("button").focus()
     assert "number of rounds until IoU is at least 0.9" in page.locator("#tip").text_content()
     page.keyboard.press("Escape")
@@ -48,8 +48,8 @@ def test_a_definition_shows_on_focus_and_goes_with_escape(open_page, address):
 
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "dark")])
 def test_nothing_on_a_report_keeps_people_out(
-    open_page, barriers, small_targets, address, width, scheme
+    go_to, barriers, small_targets, address, width, scheme
 ):
-    page = open_page(address, width=width, scheme=scheme)
+    page = go_to(address, width=width, scheme=scheme)
     assert barriers(page) == {}
     assert small_targets(page) == []

@@ -24,7 +24,7 @@ def _few_trees(monkeypatch):
 def test_samples_far_apart_are_always_told_apart():
     rng = RNG(1)
     images = np.arange(30)
-    found = c2st(rng.normal(size=(30, 2)), rng.normal(20, size=(30, 2)), (images, images))
+    found = c2st(rng.normal(size=(30, 2)), rng.normal(20, size=(30, 2)), (images, images), splits=1)
     assert (found.auc, found.low, found.high) == (1, 1, 1)
     assert (found.n, found.groups) == (30, 30)
 
@@ -75,7 +75,7 @@ def test_an_interval_over_few_groups_is_wider():
 def test_as_many_of_either_are_drawn_and_named():
     rng = RNG(6)
     first, second = rng.normal(size=(40, 2)), rng.normal(size=(23, 2))
-    found = c2st(first, second, (np.arange(40), np.arange(23)), n=20)
+    found = c2st(first, second, (np.arange(40), np.arange(23)), n=20, repeats=1, splits=1)
     assert [len(np.unique(rows)) for rows in found.rows] == [20, 20]
     assert [said.shape for said in found.said] == [(20,), (20,)]
 
@@ -84,8 +84,8 @@ def test_the_area_is_the_mean_over_splits_each_of_another_seed():
     rng = RNG(9)
     first, second = rng.normal(size=(60, 1)), rng.normal(0.7, size=(60, 1))
     groups = np.arange(60), np.arange(60)
-    each = [c2st(first, second, groups, splits=1, seed=seed) for seed in range(3)]
-    together = c2st(first, second, groups, splits=3)
+    each = [c2st(first, second, groups, repeats=1, splits=1, seed=seed) for seed in range(3)]
+    together = c2st(first, second, groups, repeats=1, splits=3)
     assert together.auc == pytest.approx(np.mean([test.auc for test in each]))
     assert together.said[1] == pytest.approx(np.mean([test.said[1] for test in each], axis=0))
     assert all(test.auc == pytest.approx(area_under_roc(*test.said)) for test in each)
@@ -95,9 +95,9 @@ def test_few_values_can_be_told_apart_too():
     rng = RNG(10)
     first, second = rng.normal(size=(15, 1)), rng.normal(4, size=(15, 1))
     groups = np.arange(15), np.arange(15)
-    assert c2st(first, second, groups).auc > 0.9
+    assert c2st(first, second, groups, repeats=1, splits=1).auc > 0.9
     assert (
-        c2st(first, second, groups, least_in_leaf=20).auc < 0.7
+        c2st(first, second, groups, repeats=1, splits=1, least_in_leaf=20).auc < 0.7
     )  # no cut leaves twenty on both sides
 
 

@@ -90,7 +90,7 @@ def test_clicks_equal_the_published_rule_over_hundreds_of_masks_and_several_roun
     rng = np.random.default_rng(61)
     user = CentreClicker(when_solved="published")
     signs = []
-    for _ in range(800):
+    for _ in range(250):
         prediction, target, ignore = random_case(rng)
         clicks = []
         for _ in range(4):
@@ -100,7 +100,7 @@ def test_clicks_equal_the_published_rule_over_hundreds_of_masks_and_several_roun
             assert user.next(turn_for(prediction, target, ignore, clicks)) == (expected,)
             clicks.append(expected)
         signs.append(expected.is_positive)
-    assert 60 < sum(signs) < 740
+    assert 20 < sum(signs) < 230
 
 
 @st.composite

@@ -157,7 +157,16 @@ def test_a_script_without_the_usual_guard_does_not_start_anew(start):
     assert process.returncode == 0
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+# A hang-up goes the way of a request to stop.
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGKILL,
+        signal.SIGINT,
+        signal.SIGTERM,
+        pytest.param(signal.SIGHUP, marks=pytest.mark.long),
+    ],
+)
 def test_a_parent_that_is_ended_keeps_what_is_done_and_leaves_no_process(start, number):
     out, process = start(4, "hangs", "sleeps")
     wait_until(

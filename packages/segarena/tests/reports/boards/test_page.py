@@ -101,8 +101,8 @@ def test_without_scripts_the_page_says_the_same(open_page, address):
     assert plain.locator("svg[data-x] >> nth=0 >> .curve").count() == 6
 
 
-def test_rows_and_places_are_those_of_the_board_whatever_is_chosen(open_page, address, board):
-    page = open_page(address)
+def test_rows_and_places_are_those_of_the_board_whatever_is_chosen(go_to, address, board):
+    page = go_to(address)
     every = list(product(board.panels, CHOICES))
     shown = page.evaluate(
         """(every) => every.map((wanted) => {
@@ -127,8 +127,8 @@ def test_rows_and_places_are_those_of_the_board_whatever_is_chosen(open_page, ad
         ], (key, choice)
 
 
-def test_a_heading_sorts_the_ranking(open_page, address, board):
-    page = open_page(address)
+def test_a_heading_sorts_the_ranking(go_to, address, board):
+    page = go_to(address)
     heading = page.get_by_role("button", name="Finished")
     heading.press("Enter")
     assert names_of(page) == list(board.names[::-1])
@@ -156,8 +156,8 @@ def test_a_long_ranking_is_filtered_and_the_address_keeps_the_words(
     assert len(names_of(page)) == 14
 
 
-def test_curves_are_chosen_and_read_with_the_keyboard_alone(open_page, address):
-    page = open_page(address)
+def test_curves_are_chosen_and_read_with_the_keyboard_alone(go_to, address):
+    page = go_to(address)
     drawn = page.locator("svg[data-x]:visible > .curve:not(.floor)")
     assert drawn.count() == 5
     for _ in range(40):
@@ -186,8 +186,8 @@ def test_curves_are_chosen_and_read_with_the_keyboard_alone(open_page, address):
     )
 
 
-def test_the_line_of_who_looks_at_no_image_is_always_there(open_page, address):
-    page = open_page(address)
+def test_the_line_of_who_looks_at_no_image_is_always_there(go_to, address):
+    page = go_to(address)
     page.get_by_role("button", name="none").click()
     legend = page.locator(".legend:visible")
     assert legend.all_text_contents() == ["control: nothing"]
@@ -197,10 +197,8 @@ def test_the_line_of_who_looks_at_no_image_is_always_there(open_page, address):
     assert legend.all_text_contents() == ["No run is selected."]
 
 
-def test_ticked_or_not_the_line_of_who_looks_at_no_image_is_thin_and_has_no_place(
-    open_page, address
-):
-    page = open_page(address)
+def test_ticked_or_not_the_line_of_who_looks_at_no_image_is_thin_and_has_no_place(go_to, address):
+    page = go_to(address)
     row = page.locator("#ranking tr.muted")
     assert row.locator("td").first.text_content() == "–"
     for place in ("charts", "ticks"):
@@ -216,13 +214,13 @@ def test_ticked_or_not_the_line_of_who_looks_at_no_image_is_thin_and_has_no_plac
         assert page.locator("svg[data-x]:visible > .curve").count() == 6
 
 
-def test_the_address_keeps_what_was_chosen(open_page, address):
-    page = open_page(address)
+def test_the_address_keeps_what_was_chosen(go_to, address):
+    page = go_to(address)
     page.select_option("[name=choice]", "best")
     page.select_option("[name=group]", "size: large")
     shown = names_of(page)
     assert len(shown) == 4
-    again = open_page(page.url)
+    again = go_to(page.url)
     assert names_of(again) == shown
     assert again.locator("[name=group]").input_value() == "size: large"
     again.get_by_role("button", name="reset").click()
@@ -230,8 +228,8 @@ def test_the_address_keeps_what_was_chosen(open_page, address):
     assert "#" not in again.url
 
 
-def test_names_are_shown_as_they_are_and_never_run(open_page, address, board):
-    page = open_page(address)
+def test_names_are_shown_as_they_are_and_never_run(go_to, address, board):
+    page = go_to(address)
     assert page.title() == "Board <i>of</i> tests"
     assert set(HOSTILE) <= set(names_of(page))
     assert page.locator("h1").text_content() == "Board <i>of</i> tests"
@@ -250,8 +248,8 @@ def test_no_name_is_part_of_a_path(folder):
     assert sum(name.startswith("samples/") for name in files) == 15
 
 
-def test_every_target_leads_to_the_page_of_its_sample_and_that_one_back(open_page, address):
-    page = open_page(address)
+def test_every_target_leads_to_the_page_of_its_sample_and_that_one_back(go_to, address):
+    page = go_to(address)
     page.locator("#targets tbody a").first.click()
     assert page.locator("h1").text_content().startswith("photo-")
     assert page.locator("#values tbody tr").count() == 8
@@ -263,17 +261,17 @@ def test_every_target_leads_to_the_page_of_its_sample_and_that_one_back(open_pag
 
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "dark")])
 def test_nothing_keeps_people_out_on_desks_and_phones(
-    open_page, barriers, small_targets, page_widths, address, width, scheme
+    go_to, barriers, small_targets, page_widths, address, width, scheme
 ):
     for place in (address, address.replace("index.html", "samples/0001.html")):
-        page = open_page(place, width=width, scheme=scheme)
+        page = go_to(place, width=width, scheme=scheme)
         assert barriers(page) == {}
         assert small_targets(page) == []
         assert set(page_widths(page).values()) == {width}
 
 
-def test_a_page_from_disk_works_too(open_page, folder):
-    assert len(names_of(open_page((folder / "index.html").as_uri()))) == 8
+def test_a_page_from_disk_works_too(go_to, folder):
+    assert len(names_of(go_to((folder / "index.html").as_uri()))) == 8
 
 
 @pytest.fixture(scope="module")
@@ -312,10 +310,8 @@ def test_what_rows_share_is_said_of_those_that_are_shown_with_and_without_script
     assert drawn.locator("#verdict").text_content() == plain.locator("#verdict").text_content()
 
 
-def test_a_run_has_a_page_that_is_reached_by_keyboard(
-    open_page, barriers, page_widths, address, board
-):
-    page = open_page(address, width=390, scheme="dark")
+def test_a_run_has_a_page_that_is_reached_by_keyboard(go_to, barriers, page_widths, address, board):
+    page = go_to(address, width=390, scheme="dark")
     page.get_by_role("link", name="run 6").press("Enter")
     page.wait_for_url("**/runs/0007.html")
     assert page.locator("h1").text_content() == "run 6"

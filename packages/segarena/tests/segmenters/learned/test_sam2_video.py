@@ -187,8 +187,18 @@ ONE_OBJECT = {
 }
 
 
-@pytest.mark.parametrize("start", [0, 3])
-@pytest.mark.parametrize("named", ONE_OBJECT)
+# From a frame in the middle, it is tracked both ways, whatever marks it: one kind of prompt with coordinates and one
+# without are enough for every run.
+@pytest.mark.parametrize(
+    ("start", "named"),
+    [
+        *((0, named) for named in ONE_OBJECT),
+        *(
+            pytest.param(3, named, marks=[] if named in ("a click", "a mask") else pytest.mark.long)
+            for named in ONE_OBJECT
+        ),
+    ],
+)
 def test_one_object_is_tracked_as_by_the_library(model, segmenter, named, start):
     prompts, told = ONE_OBJECT[named]
     sample = VideoSample(
@@ -448,7 +458,10 @@ def test_frames_before_the_first_marked_one_are_neither_loaded_nor_tracked_when_
     assert sorted(frames.loaded) == [1, 2, 3, 4, 5]
 
 
-@pytest.mark.parametrize("kept", [0, 1, 4])
+# One frame fits and the others do not.
+@pytest.mark.parametrize(
+    "kept", [1, *(pytest.param(kept, marks=pytest.mark.long) for kept in (0, 4))]
+)
 def test_what_does_not_fit_is_encoded_again_and_changes_nothing(build, segmenter, kept):
     one_frame_bytes = 4 * (32 * 32 * 16 + 16 * 16 * 32 + 8 * 8 * 128)
     tight = build(features_gb=(kept + 0.5) * one_frame_bytes / 1e9)
@@ -492,7 +505,7 @@ def test_labels_and_bool_masks_both_fit_a_target_of_two_objects(segmenter):
     assert set(np.unique(second.mask)) == {0, 2}
 
 
-@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("dtype", ["bfloat16", pytest.param("float16", marks=pytest.mark.long)])
 def test_half_precision_gives_nearly_the_same_masks_in_marked_frames(build, segmenter, dtype):
     half = build(dtype=dtype)
     prompts = (MaskPrompt(ellipse(0, 20, 25)), Click((3, 50, 50)))

@@ -20,7 +20,7 @@ FRAMES = 16
 
 @cache
 def video(sample_id):
-    return DemoVideos(size=(72, 120), frames=FRAMES).load(sample_id)
+    return DemoVideos(size=(48, 80), frames=FRAMES).load(sample_id)
 
 
 @cache

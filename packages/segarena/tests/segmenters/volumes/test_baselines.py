@@ -19,9 +19,11 @@ from segarena.segmenters.volumes.seeding.voxel_blocks import Blocks
 
 NAMES = ["random-walker", "geodesic"]
 SIZE_MM = (60.0, 80.0, 80.0)
+COARSE_MM = (4.0, 2.0, 2.0)
+FINE_MM = (2.0, 1.0, 1.0)  # in which the tests that name voxels count
 
 
-def scene(spacing_mm=(2.0, 1.0, 1.0), seed=0):
+def scene(spacing_mm=COARSE_MM, seed=0):
     """A bent organ of two lobes beside another one of the same brightness, and dark tissue, with noise."""
     shape = tuple(int(size / edge) for size, edge in zip(SIZE_MM, spacing_mm, strict=True))
     z, y, x = ((np.arange(n) + 0.5) * edge for n, edge in zip(shape, spacing_mm, strict=True))
@@ -123,7 +125,7 @@ def test_a_correction_leaves_what_is_far_away_alone(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_was_clicked_is_obeyed_and_limits_cut(name):
-    sample, _ = scene()
+    sample, _ = scene(FINE_MM)
     segmenter = registry.build("segmenter", name)
     prompts = (
         Click((13, 34, 30)),
@@ -154,7 +156,7 @@ def test_limits_alone_cut_the_previous_mask(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_scribbles_lassos_slices_boxes_and_masks_are_understood(name):
-    sample, truth = scene()
+    sample, truth = scene(FINE_MM)
     segmenter = registry.build("segmenter", name)
     encoded = segmenter.encode(sample)
     middle = truth[13]

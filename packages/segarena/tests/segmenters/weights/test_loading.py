@@ -368,7 +368,7 @@ def test_a_damaged_file_in_a_folder_is_read_or_refused_but_never_a_crash(folder)
     rng, weights = random.Random(0), folder / "model.safetensors"
     whole, messages = weights.read_bytes(), []
     header = 8 + int.from_bytes(whole[:8], "little")
-    for _ in range(25):
+    for _ in range(10):
         damaged = bytearray(whole)
         damaged[rng.randrange(header)] = rng.randrange(256)
         weights.write_bytes(damaged)

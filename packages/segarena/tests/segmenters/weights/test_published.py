@@ -282,8 +282,17 @@ SAM2_SIZES = {
 }
 
 
-@pytest.mark.parametrize("size", SAM2_SIZES)
-@pytest.mark.parametrize("is_21", [True, False])
+# Sizes differ in numbers alone: the smallest of both versions and the largest are looked at in every run.
+@pytest.mark.parametrize(
+    ("size", "is_21"),
+    [
+        (size, is_21)
+        if size == "tiny" or (size, is_21) == ("large", True)
+        else pytest.param(size, is_21, marks=pytest.mark.long)
+        for size in SAM2_SIZES
+        for is_21 in (True, False)
+    ],
+)
 def test_every_published_sam2_fits_the_library_for_videos_and_for_images(size, is_21):
     encoder, published = SAM2_SIZES[size]
     shapes = sam2(*encoder, is_21=is_21)

@@ -16,6 +16,8 @@ from segarena.registry import build
 from segarena.reports.display_names import distinct_names
 from segarena.segmenters.workers.synthetic_samples import synthetic_sample
 
+pytestmark = pytest.mark.usefixtures("quick_workers")
+
 HERE = Path(__file__).parent
 
 

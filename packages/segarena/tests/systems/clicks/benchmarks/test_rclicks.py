@@ -11,6 +11,8 @@ from segarena.errors import RunConflict
 from segarena.registry import build
 from segarena.systems.clicks.crowd.clicks_table import write_clicks
 
+pytestmark = pytest.mark.usefixtures("quick_workers")
+
 
 class Discs:
     """Predicts a disc around every positive click, independent of the image."""

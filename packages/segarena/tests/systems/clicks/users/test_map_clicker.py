@@ -126,7 +126,7 @@ def test_published_groups_keep_whole_pixels_and_their_equals(weights, tenths):
 
 def test_ten_exact_groups_together_are_the_whole_map():
     weights = np.random.default_rng(1).random(50)
-    groups = [shares_drawn(draw_between, weights, k / 10, (k + 1) / 10) for k in range(10)]
+    groups = [shares_drawn(draw_between, weights, k / 10, (k + 1) / 10, 700) for k in range(10)]
     assert np.mean(groups, axis=0) == pytest.approx(weights / weights.sum(), abs=1e-3)
     assert all((share > 0).sum() < 25 for share in groups)
 

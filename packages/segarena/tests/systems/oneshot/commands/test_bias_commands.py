@@ -10,6 +10,8 @@ from typer.testing import CliRunner
 
 from segarena.cli.main import app
 
+pytestmark = pytest.mark.usefixtures("quick_workers")
+
 
 def segarena(*arguments):
     return CliRunner().invoke(app, list(arguments))

@@ -11,6 +11,8 @@ from typer.testing import CliRunner
 
 from segarena.cli.main import app
 
+pytestmark = pytest.mark.usefixtures("quick_workers")
+
 COLOURS = {"red": (30, 30, 220), "green": (40, 200, 30)}
 
 

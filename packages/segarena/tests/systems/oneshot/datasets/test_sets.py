@@ -190,7 +190,16 @@ def coco2014(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+# As text, as bytes, in frames, and the newest; the others lie between.
+@pytest.mark.parametrize(
+    "protocol",
+    [
+        protocol
+        if protocol in (0, 2, 4, pickle.HIGHEST_PROTOCOL)
+        else pytest.param(protocol, marks=pytest.mark.long)
+        for protocol in range(pickle.HIGHEST_PROTOCOL + 1)
+    ],
+)
 def test_lists_of_images_of_coco_2014(coco2014, protocol):
     names = [f"val2014/COCO_val2014_{number:012d}.jpg" for number in (42, 391895)]
     (coco2014 / "fold0.pkl").write_bytes(pickle.dumps({4: names, 8: []}, protocol))

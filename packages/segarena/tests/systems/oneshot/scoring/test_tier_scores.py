@@ -454,7 +454,7 @@ def test_scores_lie_between_zero_and_one_and_do_not_depend_on_the_order_of_rows(
         for n, (inter, rest, label) in enumerate(rows)
     ]))  # fmt: skip
     for aggregate in ("accumulate", "per_pair"):
-        choice = ScoreSettings(repeats=20, aggregate=aggregate)
+        choice = ScoreSettings(repeats=5, aggregate=aggregate)
         scores = all_scores(table, choice)
         assert all(0 <= score.value <= 1 for score in scores)
         again = all_scores(table.reverse(), choice)

@@ -20,6 +20,8 @@ from segarena.systems.oneshot.tier_building.score_availability import (
 )
 from segarena.systems.oneshot.tier_building.support_cognizance_tier import TransformRange
 
+pytestmark = pytest.mark.usefixtures("quick_workers")
+
 QUICK = "superpixel-prototypes(superpixels=60)"
 QUOTAS = PairQuotas(partition=12, level=4, general=10)
 

@@ -12,6 +12,8 @@ from segarena.systems.scenes.demo.scene_generator import demo_scenes
 from segarena.systems.scenes.measures.human_images import find_images, read_boundaries
 from segarena.systems.scenes.measures.measurement_job import MeasurementJob, measure_images
 
+pytestmark = pytest.mark.usefixtures("quick_workers")
+
 LABELS = np.repeat([[1, 2]], 6, axis=0).repeat([5, 6], axis=1)
 
 

@@ -36,18 +36,19 @@ boxes = st.tuples(st.integers(0, 6), st.integers(0, 10), st.integers(1, 8), st.i
 def test_visible_is_what_no_region_in_front_covers_pixel_by_pixel(drawn):
     scene = make_scene(IMAGE, [(Region(id=str(k)), [points]) for k, points in enumerate(drawn)])
     rasters = rasterise(scene)
+    centres = np.indices(SHAPE).reshape(2, -1).T + 0.5
+    covers = [
+        contains_points(np.array(points, dtype=float), centres).reshape(SHAPE) for points in drawn
+    ]
     for row in range(SHAPE[0]):
         for column in range(SHAPE[1]):
-            centre = np.array([[row + 0.5, column + 0.5]])
-            covers = [
-                bool(contains_points(np.array(points, dtype=float), centre)[0]) for points in drawn
-            ]
-            front = covers.index(True) if any(covers) else None
-            assert rasters.owner[row, column] == (0 if front is None else front + 1)
-            for place, is_covered in enumerate(covers):
-                assert rasters.amodal(place)[row, column] == is_covered
-                assert rasters.visible(place)[row, column] == (place == front)
-                assert rasters.hidden(place)[row, column] == (is_covered and place != front)
+            above = [place for place, covered in enumerate(covers) if covered[row, column]]
+            assert rasters.owner[row, column] == (above[0] + 1 if above else 0)
+    for place, covered in enumerate(covers):
+        in_front = np.any(covers[:place], axis=0) if place else np.zeros(SHAPE, bool)
+        assert np.array_equal(rasters.amodal(place), covered)
+        assert np.array_equal(rasters.visible(place), covered & ~in_front)
+        assert np.array_equal(rasters.hidden(place), covered & in_front)
     shared = rasters.overlap_px()
     for one in range(len(drawn)):
         for other in range(len(drawn)):

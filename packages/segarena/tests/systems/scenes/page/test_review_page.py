@@ -33,6 +33,12 @@ def scenes():
     )
 
 
+@pytest.fixture(scope="module")
+def whole(scenes, folder):
+    """The page of all scenes, which takes long to write."""
+    return review_page(scenes, images=folder)  # also finds images/ in the folder
+
+
 class Tags(HTMLParser):
     """Counts open tags, and records end tags without a start tag."""
 
@@ -54,8 +60,8 @@ class Tags(HTMLParser):
         pass
 
 
-def test_what_is_hidden_is_told_only_where_it_was_annotated(scenes, folder):
-    assert ">not annotated</td>" not in review_page(scenes, images=folder)
+def test_what_is_hidden_is_told_only_where_it_was_annotated(scenes, folder, whole):
+    assert ">not annotated</td>" not in whole
     unordered = tuple(replace(scene, has_depth=False) for scene in scenes.scenes)
     page = review_page(replace(scenes, scenes=unordered), images=folder)
     assert page.count(">not annotated</td>") == sum(len(scene.regions) for scene in unordered)
@@ -82,16 +88,15 @@ def test_every_annotation_and_every_finding_is_on_the_page(scenes, folder):
         assert defect.message in html.unescape(page)
 
 
-def test_the_page_is_whole_and_needs_nothing_else(scenes, folder):
-    page = review_page(scenes, images=folder)  # also finds images/ in the folder
+def test_the_page_is_whole_and_needs_nothing_else(whole):
     tags = Tags()
-    tags.feed(page)
+    tags.feed(whole)
     assert not tags.wrong
     assert not tags.open
-    assert "http://" not in page
-    assert "https://" not in page
-    assert "default-src 'none'" in page
-    data = re.search(r"data:image/jpeg;base64,([^\"]+)", page)[1]
+    assert "http://" not in whole
+    assert "https://" not in whole
+    assert "default-src 'none'" in whole
+    data = re.search(r"data:image/jpeg;base64,([^\"]+)", whole)[1]
     assert Image.open(io.BytesIO(base64.b64decode(data))).size == (320, 240)
 
 
@@ -146,11 +151,9 @@ def test_annotations_that_cannot_be_drawn_are_on_the_page_all_the_same(scenes, f
 
 
 @pytest.mark.parametrize("width", [1400, 390])
-def test_every_link_and_control_is_large_enough(
-    scenes, folder, tmp_path, open_page, small_targets, width
-):
+def test_every_link_and_control_is_large_enough(whole, tmp_path, open_page, small_targets, width):
     path = tmp_path / "review.html"
-    path.write_text(review_page(scenes, images=folder), encoding="utf-8")
+    path.write_text(whole, encoding="utf-8")
     page = open_page(path.as_uri(), width=width)
     page.locator(".annotation input").first.wait_for()
     assert small_targets(page) == []

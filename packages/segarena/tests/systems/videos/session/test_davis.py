@@ -405,7 +405,17 @@ def play(session, masks_of, clock, most=None):
     return shown
 
 
-@pytest.mark.parametrize("after", range(10))
+# Before the first interaction, between two dialogues, within one, and after the last interaction.
+KILLED_AFTER = (0, 3, 4, 9)
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        number if number in KILLED_AFTER else pytest.param(number, marks=pytest.mark.long)
+        for number in range(10)
+    ],
+)
 def test_a_session_that_was_killed_goes_on_and_comes_to_the_same(
     open_session, masks_of, clock, tmp_path, after
 ):

@@ -18,6 +18,8 @@ from segarena.systems.volumes.preparation.download_sources import IdcManifest, T
 from segarena.systems.volumes.preparation.file_download import download_files
 from segarena.systems.volumes.preparation.prepare import prepare_set
 
+pytestmark = pytest.mark.usefixtures("quick_workers")
+
 
 @pytest.fixture
 def raw(tmp_path, write_volume):

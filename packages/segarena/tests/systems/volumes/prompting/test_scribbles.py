@@ -333,7 +333,7 @@ def test_signs_are_drawn_in_proportion_to_the_errors():
     prediction[8:9, 4:8, 4:8] = True
     comparison, rng = Comparison.of(prediction, target), random(0)
     positive = [
-        draw_scribble(comparison, rng, ScribbleOptions())[0].is_positive for _ in range(1500)
+        draw_scribble(comparison, rng, ScribbleOptions())[0].is_positive for _ in range(500)
     ]
     assert abs(np.mean(positive) - 32 / 48) < 0.04
 

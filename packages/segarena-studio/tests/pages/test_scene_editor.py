@@ -172,7 +172,7 @@ def test_the_hints_after_a_region_fit_below_the_picture(editor):
     assert page.evaluate(HINTS_FIT)
 
 
-@pytest.mark.parametrize("width", [901, 1180, 1400])
+@pytest.mark.parametrize("width", [901, pytest.param(1180, marks=pytest.mark.long), 1400])
 def test_hints_do_not_resize_the_picture(width, editor):
     page = editor(width=width)
     before = page.locator("#picture").bounding_box()

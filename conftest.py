@@ -52,17 +52,32 @@ CHROMIUM = next(
 QUIET = "--disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync"
 
 
+# What differs between databases: their schemas, locks and leases, and several servers on one.
+ABOUT_DATABASES = (
+    "/db/",
+    "/jobs/",
+    "/workers/",
+    "/test_migrations.py",
+    "/test_concurrency.py",
+    "/test_fair_queue.py",
+    "/test_outages.py",
+    "/runs/test_submissions.py",
+)
+
+
 def pytest_collection_modifyitems(items):
     """Mark tests that need a browser, so that `pytest -m browser` runs only these.
 
-    Pages and mails depend little on the database, so only `make test-long` tests them on PostgreSQL.
+    Most tests of the server are about rules, which depend little on the database: only `make test-long` runs all of
+    them on PostgreSQL. Except for the queries of pages and mails, each query runs there in every run of the suite: in
+    a test that is about databases, or in one that has the marker `postgresql`.
     """
     for item in items:
-        is_page = "/pages/" in item.nodeid or "/mail/" in item.nodeid
         if "browser" in item.fixturenames:
             item.add_marker("browser")
-            is_page = True
-        if is_page and ("[postgresql" in item.nodeid or "-postgresql" in item.nodeid):
+        is_on_postgresql = "[postgresql" in item.nodeid or "-postgresql" in item.nodeid
+        is_about_it = any(place in item.nodeid for place in ABOUT_DATABASES)
+        if is_on_postgresql and not is_about_it and not item.get_closest_marker("postgresql"):
             item.add_marker("long")
 
 

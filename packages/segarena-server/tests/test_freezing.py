@@ -165,6 +165,7 @@ def test_scores_and_boards_are_shown_when_the_phase_closes(event):
     assert ann.get(f"/runs/{run['id']}/scores").json()["scores"]
 
 
+@pytest.mark.postgresql
 def test_a_challenge_that_is_closed_ends_its_runs_keeps_its_board_and_can_be_opened_again(event):
     event.make(Phase(name="final", **LIMITS))
     ann, ben = event.team("ann"), event.team("ben")

@@ -144,6 +144,7 @@ def test_replies_that_are_held_back_keep_no_thread_busy(monkeypatch):
 
 
 @pytest.mark.parametrize(("phase", "is_held"), [("test", True), ("open", False)])
+@pytest.mark.postgresql
 def test_a_practice_waits_for_nothing_and_a_test_never_long(phases, phase, is_held):
     api = phases.api(phases.token(f"waits in {phase}"))
     run = begin(api, phase)
@@ -228,6 +229,7 @@ def test_names_cannot_be_guessed(phases):
     assert seeds[0] != seeds[1]
 
 
+@pytest.mark.postgresql
 def test_a_seed_that_can_be_guessed_is_a_fault_of_a_test(working):
     phases = (Phase(name="a", seed=7), Phase(name="b", kind="practice", seed=7))
     described = ChallengeDescription(
@@ -246,6 +248,7 @@ def test_a_seed_that_can_be_guessed_is_a_fault_of_a_test(working):
 
 
 @pytest.mark.parametrize("name", ["nobody here", "waits"])
+@pytest.mark.postgresql
 def test_a_wrong_password_takes_as_much_work_whoever_it_is_for(phases, monkeypatch, name):
     if name == "waits":
         with phases.site.database.writing() as session:

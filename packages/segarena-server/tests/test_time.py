@@ -102,6 +102,7 @@ def test_a_clock_that_jumps_changes_no_charge(timed, clocks, jump_s):
     assert said.rounds
 
 
+@pytest.mark.postgresql
 def test_a_stall_is_charged_pointed_out_and_changes_no_score(timed, clocks):
     dialogue = Dialogue(timed, "long")
     clocks(start_s=2.0, day_s=2.0)

@@ -1,10 +1,11 @@
-"""Servers for the tests of the studio."""
+"""Servers and pages in a browser for the tests of the studio."""
 
 import pytest
 from argon2 import PasswordHasher
 from at_work import Served
 from forked import workers_are_forked
 from tables_once import tables_made_once
+from warm_pages import WarmPages
 
 from segarena_server.auth import passwords
 from segarena_server.serving import open_site
@@ -54,6 +55,14 @@ class StandaloneStudio:
         self.served = Served(site)
         self.link = f"{self.served.address}/studio/open?key={self.key}"
 
+    def cookies(self):
+        """Return the cookies of the person for a browser, which thus need not open the first page."""
+        client = self.client()
+        return [
+            {"name": name, "value": value, "url": self.served.address}
+            for name, value in client.cookies.items()
+        ]
+
     def client(self):
         """Return a client that was let in."""
         client = self.served.client(follow_redirects=True)
@@ -67,3 +76,48 @@ def alone(tmp_path_factory):
     made = StandaloneStudio(tmp_path_factory.mktemp("pictures"))
     yield made
     made.served.stop()
+
+
+@pytest.fixture(scope="module")
+def warm_pages(browser):
+    """Pages that no test uses, for all tests of a module."""
+    return WarmPages(browser)
+
+
+@pytest.fixture
+def open_warm_page(warm_pages):
+    """Open an address like `open_page`, in a page that earlier tests used; errors of the page fail the test too.
+
+    `cookies` are set before. An error of the browser itself that has the text `expects` is no failure.
+    """
+    used = []
+    complaints = []
+
+    def opened(
+        address, *, cookies=(), expects="", width=1400, height=900, scheme="light", **options
+    ):
+        def hear(told):
+            is_wrong = told.type in ("error", "warning") and not (expects and expects in told.text)
+            if is_wrong:
+                complaints.append(told.text)
+
+        def hear_error(error):
+            complaints.append(str(error))
+
+        page = warm_pages.take(**options)
+        used.append((page, hear, hear_error))
+        page.context.add_cookies(list(cookies))
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        page.set_default_timeout(60_000)
+        page.on("console", hear)
+        page.on("pageerror", hear_error)
+        page.goto(address)
+        return page
+
+    yield opened
+    for page, hear, hear_error in used:
+        warm_pages.give_back(page)
+        page.remove_listener("console", hear)
+        page.remove_listener("pageerror", hear_error)
+    assert complaints == []

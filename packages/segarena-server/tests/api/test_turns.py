@@ -136,6 +136,7 @@ def test_the_same_turn_again_gets_the_same_bytes_and_counts_once(working, api, r
         assert len(session.scalars(select(Turns).where(Turns.run_id == run["id"])).all()) == 2
 
 
+@pytest.mark.postgresql
 def test_a_turn_with_other_content_or_too_early_is_refused(api, run):
     opening = turn_of(opens=[0])
     assert send(api, run, 1, opening).status_code == 409
@@ -202,6 +203,7 @@ def test_time_runs_from_the_prompts_sent_to_the_answer(working, api, run):
     assert (first.charged_s, second.is_sure) == (0.0, True)
 
 
+@pytest.mark.postgresql
 def test_a_run_can_be_ended_early_and_what_was_begun_ends_with_it(working, api, run):
     sample = sample_of(api, run)
     send(api, run, 0, turn_of(opens=[0]))
@@ -276,6 +278,7 @@ def test_nothing_that_participants_get_names_a_sample_or_the_truth(working, api,
     assert name.encode() not in body
 
 
+@pytest.mark.postgresql
 def test_a_worker_that_is_killed_is_replaced_and_the_run_goes_on(working, api, run):
     sample, everyone = sample_of(api, run), range(len(run["places"][0]["dialogues"]))
     send(api, run, 0, turn_of(opens=everyone))

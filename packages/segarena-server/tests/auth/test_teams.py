@@ -138,6 +138,7 @@ class Event:
             return [place.past for place in run_samples(session, run_id)]
 
 
+@pytest.mark.postgresql
 def test_everybody_has_a_team_of_their_name_alone(event):
     ada = event.person("ada")
     with event.database.reading() as session:
@@ -225,6 +226,7 @@ def test_joining_and_leaving_teams_gives_nobody_a_second_dialogue(event, seed):
     assert event.given() == {f"s{n}": ROUNDS for n in range(SAMPLES)}
 
 
+@pytest.mark.postgresql
 def test_whoever_deletes_the_account_and_comes_back_to_the_team_gets_nothing_new(event, tmp_path):
     ada, bela = event.person("ada"), event.person("bela")
     event.change(ada, teams.make_team, "Owls")
@@ -306,6 +308,7 @@ def test_a_new_team_is_no_way_to_more_runs(event):
     event.hold(event.begin(bela, few))
 
 
+@pytest.mark.postgresql
 def test_those_who_join_at_once_are_one_circle(event):
     ada, *others = map(event.person, ("ada", "bela", "caro", "dora"))
     event.change(ada, teams.make_team, "Owls")

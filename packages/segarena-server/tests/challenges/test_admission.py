@@ -4,6 +4,7 @@ import re
 import uuid
 
 import msgspec
+import pytest
 from sqlalchemy import select
 
 from segarena_server.challenges.challenge_management import (
@@ -92,6 +93,7 @@ def refusal(answer):
     return answer.json()["error"]
 
 
+@pytest.mark.postgresql
 def test_no_run_begins_before_the_terms_are_accepted(on_both):
     challenge = Challenge(on_both, terms="Use the images **here** alone.")
     name, api = challenge.participant()
@@ -212,6 +214,7 @@ def test_a_challenge_that_is_open_takes_no_requests(on_both):
     assert challenge.begin(api).status_code == 201
 
 
+@pytest.mark.postgresql
 def test_the_page_asks_for_what_is_missing_and_nothing_else(on_both):
     challenge = Challenge(
         on_both, terms="# Rules\n\nNo <script>alert(1)</script>", approves_teams=True
@@ -231,6 +234,7 @@ def test_the_page_asks_for_what_is_missing_and_nothing_else(on_both):
     assert "I accept" not in on_both.client().get(place).text
 
 
+@pytest.mark.postgresql
 def test_organisers_who_want_e_mails_hear_of_requests_and_the_team_of_the_decision(on_both):
     challenge = Challenge(on_both, approves_teams=True)
     client = challenge.organiser()
@@ -264,6 +268,7 @@ def test_organisers_who_want_e_mails_hear_of_requests_and_the_team_of_the_decisi
     assert "too late" in declined.text
 
 
+@pytest.mark.postgresql
 def test_a_deleted_account_leaves_no_words_and_the_decision_stays(on_both):
     challenge = Challenge(on_both, terms="terms", approves_teams=True)
     name, api = challenge.participant()
@@ -286,6 +291,7 @@ def test_a_deleted_account_leaves_no_words_and_the_decision_stays(on_both):
         assert session.scalars(accepted).all() == []
 
 
+@pytest.mark.postgresql
 def test_organisers_see_waiting_teams_on_their_first_pages(on_both):
     challenge = Challenge(on_both, approves_teams=True)
     organiser = challenge.organiser()
@@ -301,6 +307,7 @@ def test_organisers_see_waiting_teams_on_their_first_pages(on_both):
     assert link not in organiser.get("/").text
 
 
+@pytest.mark.postgresql
 def test_enter_in_the_reason_does_not_approve_a_team(on_both):
     challenge = Challenge(on_both, approves_teams=True)
     organiser = challenge.organiser()

@@ -107,6 +107,7 @@ def test_metadata_and_what_follows_the_image_is_removed(database, challenge):
 
 
 @pytest.mark.parametrize("mode", ["1", "L", "LA", "P", "RGBA", "I;16", "RGB"])
+@pytest.mark.postgresql
 def test_every_mode_is_stored_and_transparency_stays(database, challenge, mode):
     add(database, "a.png", image_file(mode=mode))
     with Image.open(io.BytesIO(stored(database)[0].content)) as image:

@@ -201,6 +201,7 @@ def test_runs_of_different_teams_that_look_like_one_are_named(scene):
     assert not any("looks like" in flag for flag in found["caro-final"].flags)
 
 
+@pytest.mark.postgresql
 def test_what_is_no_better_than_its_prompts_is_pointed_out(scene):
     found = audited(scene.site)["anna-final"]
     assert (found.iou <= found.finding.blind_mean + 0.02) == (
@@ -228,6 +229,7 @@ def test_the_command_line_and_the_pages_say_the_same(scene):
     assert "100 %" in page
 
 
+@pytest.mark.postgresql
 def test_its_team_sees_nothing_of_it(scene):
     viewer = scene.person("Tom Own")
     with scene.site.database.writing() as session:
@@ -240,6 +242,7 @@ def test_its_team_sees_nothing_of_it(scene):
     assert "looks like" not in page.text
 
 
+@pytest.mark.postgresql
 def test_what_could_not_be_found_is_told_and_can_be_found_again(scene):
     site = scene.site
     folder = site.folder.runs / "caro-final"

@@ -56,7 +56,14 @@ def arena(tmp_path_factory):
     site.database.close()
 
 
-@pytest.mark.parametrize("slug", CASES)
+@pytest.mark.parametrize(
+    "slug",
+    [
+        # The benchmark of `video` by its published protocol.
+        pytest.param(slug, marks=[pytest.mark.long] if slug == "published" else [])
+        for slug in CASES
+    ],
+)
 def test_the_run_at_the_server_is_the_run_that_has_the_truth(arena, tmp_path, slug, monkeypatch):
     site, _, address = arena
     # A participant of their own, since challenges share samples, about which a second run is not ranked.

@@ -33,6 +33,7 @@ def servers(database, clock):
     other.close()
 
 
+@pytest.mark.postgresql
 def test_tries_hold_across_servers_and_end_with_the_window(servers, clock):
     for number in range(3):
         clock.now += 100
@@ -54,6 +55,7 @@ def test_whoever_has_to_wait_for_one_key_uses_up_no_other(servers):
         assert servers[1].take(HERE) == 0
 
 
+@pytest.mark.postgresql
 def test_what_was_right_is_taken_back(servers):
     for _ in range(20):
         assert servers[0].take(ADA, HERE) == 0
@@ -64,6 +66,7 @@ def test_what_was_right_is_taken_back(servers):
     assert [servers[0].take(ADA) > 0 for _ in range(4)] == [False, False, False, True]
 
 
+@pytest.mark.postgresql
 def test_of_many_tries_at_once_no_more_than_allowed_go_through(servers):
     let = []
     threads = [
@@ -142,6 +145,7 @@ def test_the_right_password_forgets_the_wrong_ones_at_this_name_alone(throttle):
     assert wrong(throttle, 100, name="mallory") == 3
 
 
+@pytest.mark.postgresql
 def test_a_lock_can_be_lifted_for_one_name_or_for_all(throttle, servers):
     for name in ("ada", "bela"):
         for address in ("10.0.0.1", "10.0.0.2"):

@@ -174,6 +174,7 @@ def test_one_known_sample_makes_a_run_a_repeat(event):
     assert event.unranked(event.begin(ada)) == reason
 
 
+@pytest.mark.postgresql
 def test_a_run_that_is_ranked_when_it_begins_can_become_a_repeat(event):
     ada, bela = event.person("ada"), event.person("bela")
     going = event.begin(ada)
@@ -254,6 +255,7 @@ def test_a_run_that_a_fault_of_the_server_ended_is_not_counted(event):
 @pytest.mark.parametrize(
     ("fails_at", "unranked"), [("opening", ""), ("answer", "a repeat")], ids=["opening", "answer"]
 )
+@pytest.mark.postgresql
 def test_a_fault_of_the_server_uses_up_no_samples_unless_an_answer_may_have_caused_it(
     event, fails_at, unranked
 ):

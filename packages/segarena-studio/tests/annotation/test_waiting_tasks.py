@@ -101,6 +101,7 @@ def test_reviewers_land_where_others_have_finished(site, people):
     assert work_page(site, people["Anna"]) == ""
 
 
+@pytest.mark.postgresql
 def test_the_notice_counts_returned_pictures_of_members(site, people):
     project = project_of(site, people["Lea"], {"Anna": "annotator"}, pictures=3)
     tasks = [give_task(site, task, people["Anna"]) for task in tasks_of(site, project)]
@@ -121,6 +122,7 @@ def test_the_notice_counts_returned_pictures_of_members(site, people):
     assert notice(site, people["Anna"]) is None
 
 
+@pytest.mark.postgresql
 def test_returned_tasks_carry_the_newest_reason_and_their_unresolved_comments(site, people):
     project = project_of(site, people["Lea"], {"Anna": "annotator"}, pictures=2)
     task = give_task(site, tasks_of(site, project)[0], people["Anna"])
@@ -161,6 +163,7 @@ def test_projects_come_in_pages_that_filters_narrow(site, people):
         assert page(1, text="%") == ([], 0, 1)
 
 
+@pytest.mark.postgresql
 def test_an_invitation_is_the_work_of_the_account_that_it_created(site, people):
     project = project_of(site, people["Lea"], pictures=0)
     with site.database.writing() as session:

@@ -1,10 +1,16 @@
 """Comparison page: access, and side by side and flicker in the browser."""
 
 import pytest
-from annotation_fixtures import EditorClient, box, give_task, project_of, save_of, scene, tasks_of
-
-from segarena_server.auth.keys import create_key
-from segarena_server.auth.permissions import cookie_name, session_cookie
+from annotation_fixtures import (
+    EditorClient,
+    box,
+    cookies_of,
+    give_task,
+    project_of,
+    save_of,
+    scene,
+    tasks_of,
+)
 
 ONE = scene(box(10, 10, 60, 60), box(70, 20, 110, 80), names=("dog", "cat"))
 OTHER = scene(box(10, 10, 60, 45), names=("dog",))
@@ -62,16 +68,12 @@ def test_reviewers_find_the_comparison_on_the_page_of_a_drawing(people, tasks):
 
 
 @pytest.fixture
-def come(served, people, tasks, open_page):
+def come(served, people, tasks, open_warm_page):
     """Open the comparison of Anna's drawing as the reviewer."""
 
     def opened(**options):
-        with served.site.database.writing() as session:
-            key = create_key(session, "session", served.site.now(), person_id=people["Rex"].id)
-        page = open_page(f"{served.address}/sign-in", **options)
-        name, value = cookie_name(served.site), session_cookie(served.site, key)
-        page.context.add_cookies([{"name": name, "value": value, "url": served.address}])
-        page.goto(f"{served.address}/studio/tasks/{tasks['Anna']}/compare")
+        address = f"{served.address}/studio/tasks/{tasks['Anna']}/compare"
+        page = open_warm_page(address, cookies=cookies_of(served, people["Rex"].id), **options)
         page.locator("#compare[data-ready]").wait_for()
         return page
 

@@ -26,9 +26,9 @@ def test_tokens_are_those_of_the_light_theme():
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "dark")])
 def test_components_have_no_barriers_and_fit_the_window(
-    open_page, barriers, page_widths, link, width, scheme
+    open_warm_page, barriers, page_widths, link, width, scheme
 ):
-    page = open_page(link[0], width=width, scheme=scheme)
+    page = open_warm_page(link[0], width=width, scheme=scheme)
     page.goto(f"{link[1]}/studio/components")
     assert page.locator(".state-chip").first.inner_text() == "clean"
     # A state has no border that would make it look like a button; a button has one.

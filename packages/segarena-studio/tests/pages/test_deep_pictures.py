@@ -35,13 +35,15 @@ def test_the_values_of_a_16_bit_picture_have_their_meaning_in_a_header(served):
 
 
 @pytest.mark.parametrize("width", [1400, 390])
-def test_window_and_level_change_the_display_of_a_16_bit_picture(alone, open_page, barriers, width):
+def test_window_and_level_change_the_display_of_a_16_bit_picture(
+    alone, open_warm_page, barriers, width
+):
     site = alone.served.site
     project = project_of(site, site.only_person, pictures=0, name=f"Deep {width}")
     add(site, project, "deep.png", encoded(RAMP, "PNG"))
     task = give_task(site, tasks_of(site, project)[0], site.only_person)
-    page = open_page(alone.link, width=width, height=844)
-    page.goto(f"{alone.served.address}/studio/tasks/{task}")
+    address = f"{alone.served.address}/studio/tasks/{task}"
+    page = open_warm_page(address, cookies=alone.cookies(), width=width, height=844)
     page.locator("#scene[data-ready][data-has-values]").wait_for()
     page.keyboard.press("Shift+W")
     assert barriers(page) == {}

@@ -4,11 +4,10 @@ import html
 import re
 
 import pytest
-from annotation_fixtures import project_of, someone
+from annotation_fixtures import cookies_of, project_of, someone
 
-from segarena_server.auth.keys import LIFETIME_S, create_key
-from segarena_server.auth.permissions import cookie_name, session_cookie
-from segarena_server.db.orm_models import AccessKey, Person
+from segarena_server.auth.keys import LIFETIME_S
+from segarena_server.db.orm_models import AccessKey
 from segarena_studio.annotation.projects import list_members, remove_member, set_member
 from segarena_studio.orm_models import Project
 
@@ -151,15 +150,11 @@ def test_other_invitations_are_none_to_a_project(served, lead, project):
 
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "dark")])
 def test_pages_of_invitations_bar_nobody(
-    served, lead, project, open_page, barriers, page_widths, width, scheme
+    served, lead, project, open_warm_page, barriers, page_widths, width, scheme
 ):
-    with served.site.database.writing() as session:
-        person = session.query(Person).filter(Person.name == "Lea").one().id
-        key = create_key(session, "session", served.site.now(), person_id=person)
-    page = open_page(f"{served.address}/sign-in", width=width, scheme=scheme)
-    name, value = cookie_name(served.site), session_cookie(served.site, key)
-    page.context.add_cookies([{"name": name, "value": value, "url": served.address}])
-    page.goto(f"{served.address}/studio/projects/{project}/settings")
+    address = f"{served.address}/studio/projects/{project}/settings"
+    cookies = cookies_of(served, someone(served.site, "Lea"))
+    page = open_warm_page(address, cookies=cookies, width=width, scheme=scheme)
     page.get_by_label("Invite people").fill("someone@example.org\nNobody")
     page.get_by_role("button", name="Invite").click()
     page.get_by_role("link", name="Write to someone@example.org").wait_for()

@@ -6,6 +6,7 @@ import re
 import pytest
 from annotation_fixtures import (
     box,
+    cookies_of,
     give_task,
     picture,
     project_of,
@@ -15,8 +16,6 @@ from annotation_fixtures import (
     tasks_of,
 )
 
-from segarena_server.auth.keys import create_key
-from segarena_server.auth.permissions import cookie_name, session_cookie
 from segarena_studio.orm_models import STATES, Comment, Decision, Task
 
 FINISHABLE = scene(box(10, 10, 60, 60), box(50, 20, 110, 80), names=("dog", "cat"))
@@ -35,17 +34,12 @@ def annotator(served, request):
 
 
 @pytest.fixture
-def come(served, open_page):
+def come(served, open_warm_page):
     """Open a page as a person."""
 
     def opened(person, place, **options):
-        with served.site.database.writing() as session:
-            key = create_key(session, "session", served.site.now(), person_id=person)
-        page = open_page(f"{served.address}/sign-in", **options)
-        name, value = cookie_name(served.site), session_cookie(served.site, key)
-        page.context.add_cookies([{"name": name, "value": value, "url": served.address}])
-        page.goto(f"{served.address}{place}")
-        return page
+        cookies = cookies_of(served, person)
+        return open_warm_page(f"{served.address}{place}", cookies=cookies, **options)
 
     return opened
 
@@ -171,10 +165,7 @@ def test_filters_have_a_button_without_javascript(served, lead, annotator, brows
     name, _ = annotator
     project = project_of(served.site, lead, {name: "annotator"}, pictures=4)
     context = browser.new_context(java_script_enabled=False)
-    with served.site.database.writing() as session:
-        key = create_key(session, "session", served.site.now(), person_id=lead)
-    cookie = cookie_name(served.site), session_cookie(served.site, key)
-    context.add_cookies([{"name": cookie[0], "value": cookie[1], "url": served.address}])
+    context.add_cookies(cookies_of(served, lead))
     page = context.new_page()
     page.goto(f"{served.address}/studio/projects/{project}")
     page.get_by_role("searchbox", name="Name").fill("street-3")

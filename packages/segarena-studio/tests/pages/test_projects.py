@@ -342,12 +342,16 @@ def test_a_decision_without_a_reason_is_told_in_the_form_and_others_are_not_show
     ("width", "scheme"),
     [(1400, "light"), (390, "dark")],
 )
-def test_a_rejected_form_is_where_the_reader_is(alone, browser, barriers, width, scheme):
+def test_a_rejected_form_is_where_the_reader_is(alone, open_warm_page, barriers, width, scheme):
     project = project_of(alone.served.site, alone.served.site.only_person)
-    # Not by `open_page`: a browser itself complains of a page whose status is an error.
-    page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
-    page.goto(alone.link)
-    page.goto(f"{alone.served.address}/studio/projects/{project}/settings")
+    page = open_warm_page(
+        f"{alone.served.address}/studio/projects/{project}/settings",
+        cookies=alone.cookies(),
+        expects="422",
+        width=width,
+        height=800,
+        scheme=scheme,
+    )
     page.locator("#rules textarea[name=guide]").fill("Outline every wheel.")
     page.locator("#rules textarea[name=labels]").fill("w" * 201)
     page.locator("#rules button.main").click()
@@ -367,7 +371,6 @@ def test_a_rejected_form_is_where_the_reader_is(alone, browser, barriers, width,
     page.locator("#rules button.main").click()
     page.locator("[role=alert]").wait_for(state="detached")
     assert page.locator("#rules textarea[name=guide]").input_value() == "Outline every wheel."
-    page.close()
 
 
 def test_more_annotators_make_more_tasks_and_fewer_only_where_nobody_has_them(

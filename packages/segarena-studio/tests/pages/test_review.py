@@ -4,6 +4,7 @@ import pytest
 from annotation_fixtures import (
     box,
     compare_all,
+    cookies_of,
     give_task,
     picture,
     project_of,
@@ -13,8 +14,6 @@ from annotation_fixtures import (
     text_of,
 )
 
-from segarena_server.auth.keys import create_key
-from segarena_server.auth.permissions import cookie_name, session_cookie
 from segarena_studio.annotation.access import find_task
 from segarena_studio.annotation.drafts import add_revision
 from segarena_studio.annotation.review import finish_task, list_comments
@@ -46,17 +45,12 @@ def draw(served, task, person, drawn):
 
 
 @pytest.fixture
-def come(served, people, open_page):
+def come(served, people, open_warm_page):
     """Open a page as one of these people."""
 
     def opened(who, place, **options):
-        with served.site.database.writing() as session:
-            key = create_key(session, "session", served.site.now(), person_id=people[who])
-        page = open_page(f"{served.address}/sign-in", **options)
-        name, value = cookie_name(served.site), session_cookie(served.site, key)
-        page.context.add_cookies([{"name": name, "value": value, "url": served.address}])
-        page.goto(f"{served.address}{place}")
-        return page
+        cookies = cookies_of(served, people[who])
+        return open_warm_page(f"{served.address}{place}", cookies=cookies, **options)
 
     return opened
 

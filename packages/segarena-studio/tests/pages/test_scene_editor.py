@@ -81,9 +81,16 @@ def enter(alone, task):
 
 
 @pytest.fixture
-def editor(alone, enter, open_page):
+def editor(alone, task, open_warm_page):
     """Open the editor of the task."""
-    return lambda **options: enter(open_page(alone.link, **options))
+
+    def opened(**options):
+        address = f"{alone.served.address}/studio/tasks/{task}"
+        page = open_warm_page(address, cookies=alone.cookies(), **options)
+        page.locator("#scene[data-ready]").wait_for()
+        return page
+
+    return opened
 
 
 @pytest.fixture
@@ -176,7 +183,7 @@ def test_the_hints_after_a_region_fit_below_the_picture(editor):
     assert page.evaluate(HINTS_FIT)
 
 
-@pytest.mark.parametrize("width", [901, 1180, 1400])
+@pytest.mark.parametrize("width", [901, pytest.param(1180, marks=pytest.mark.long), 1400])
 def test_hints_do_not_resize_the_picture(width, editor):
     page = editor(width=width)
     before = page.locator("#picture").bounding_box()
@@ -244,14 +251,8 @@ def test_steps_are_undone_after_a_reload_one_by_one(editor, kept):
     assert len(kept(page)["regions"]) == 2
 
 
-def test_of_two_windows_neither_overwrites_the_other_and_both_are_shown(
-    alone, browser, editor, enter, kept
-):
-    other = (
-        browser.new_page()
-    )  # not by `open_page`: a browser itself complains of an answer that is a conflict
-    other.goto(alone.link)
-    first, second = enter(other), editor()
+def test_of_two_windows_neither_overwrites_the_other_and_both_are_shown(editor, kept):
+    first, second = editor(expects="409"), editor()
     draw(second, Mouse(second, SIZE), "sky")
     kept(second)
     Mouse(first, SIZE).outline(*OUTLINES["house"])
@@ -262,7 +263,6 @@ def test_of_two_windows_neither_overwrites_the_other_and_both_are_shown(
     assert list(rings(kept(first))) == ["sky"]
     first.keyboard.press("z")
     assert list(rings(kept(first))) == [""]
-    other.close()
 
 
 def order(page):

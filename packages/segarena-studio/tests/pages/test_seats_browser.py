@@ -65,11 +65,11 @@ def run_asks(alone, monkeypatch, tmp_path):
 
 
 @pytest.fixture
-def sit(alone, open_page):
+def sit(alone, open_warm_page):
     """Open the page of a run, and wait until an element is visible."""
 
     def seated(asked, **options):
-        page = open_page(f"{alone.link}&to=seats", **options)
+        page = open_warm_page(f"{alone.link}&to=seats", **options)
         id_ = Seats(asked.options["out"]).info().id
         page.locator(f"a[href='/studio/seats/{id_}']").click()
         page.locator("#controls").wait_for()

@@ -292,18 +292,18 @@ def collected(served):
 
 
 def test_three_people_with_mouse_finger_and_keys(
-    served, leader, collected, open_page, barriers, tmp_path
+    served, leader, collected, open_warm_page, barriers, tmp_path
 ):
     link = f"{served.address}/studio/take/{link_of(collected)}"
-    mouse = ParticipantBrowser(open_page(link), served.site)
+    mouse = ParticipantBrowser(open_warm_page(link), served.site)
     mouse.agree("pc")
     finger = ParticipantBrowser(
-        open_page(link, width=390, height=800, scheme="dark", has_touch=True, is_mobile=True),
+        open_warm_page(link, width=390, height=800, scheme="dark", has_touch=True, is_mobile=True),
         served.site,
     )
     assert barriers(finger.page) == {}
     finger.agree("mobile")
-    keys = ParticipantBrowser(open_page(link), served.site)
+    keys = ParticipantBrowser(open_warm_page(link), served.site)
     keys.agree("pc")
     for runner in (mouse, finger, keys):
         runner.allowed()
@@ -357,7 +357,7 @@ def test_three_people_with_mouse_finger_and_keys(
     assert CliRunner().invoke(app, told).exit_code == 0
 
 
-def test_boxes_and_lassos_are_drawn_and_withdrawn(served, leader, open_page, barriers):
+def test_boxes_and_lassos_are_drawn_and_withdrawn(served, leader, open_warm_page, barriers):
     made = study_of(
         served.site,
         slug="around",
@@ -369,7 +369,7 @@ def test_boxes_and_lassos_are_drawn_and_withdrawn(served, leader, open_page, bar
         **NO_TIME,
     )
     link = f"{served.address}/studio/take/{link_of(made)}"
-    runner = ParticipantBrowser(open_page(link), served.site)
+    runner = ParticipantBrowser(open_warm_page(link), served.site)
     for is_first in (True, False):  # people, of whom each gives another kind
         runner.agree("pc")
         runner.page.locator("#go").wait_for()
@@ -392,11 +392,13 @@ def test_boxes_and_lassos_are_drawn_and_withdrawn(served, leader, open_page, bar
         assert pl.read_parquet(archive.read("prompts.parquet")).height == 1
 
 
-def test_the_leader_s_pages_are_whole(served, leader, collected, open_page, barriers, page_widths):
+def test_the_leader_s_pages_are_whole(
+    served, leader, collected, open_warm_page, barriers, page_widths
+):
     place = f"{served.address}/studio/studies"
-    page = open_page(served.address)
     name = cookie_name(served.site)
-    page.context.add_cookies([{"name": name, "value": leader.cookies[name], "url": served.address}])
+    cookie = {"name": name, "value": leader.cookies[name], "url": served.address}
+    page = open_warm_page(place, cookies=[cookie])
     own = f"{place}/{collected.slug}"
     for address, sizes in (
         (place, SIZES[1:]),
@@ -404,23 +406,23 @@ def test_the_leader_s_pages_are_whole(served, leader, collected, open_page, barr
         (own, SIZES),
         (f"{own}/items/0", SIZES[:1]),
     ):
+        page.goto(address)
         for width, scheme in sizes:
             page.set_viewport_size({"width": width, "height": 900})
             page.emulate_media(color_scheme=scheme)
-            page.goto(address)
             assert page.locator("h1").count() == 1
             assert max(page_widths(page).values()) <= width, (address, width)
             assert barriers(page) == {}, (address, width)
 
 
-def test_a_page_that_is_loaded_again_comes_back_to_the_same_moment(served, leader, open_page):
+def test_a_page_that_is_loaded_again_comes_back_to_the_same_moment(served, leader, open_warm_page):
     """The target is shown for a minute; a participant who returns after a minute can give a prompt immediately."""
     site = served.site
     slow = study_of(
         site, slug="slowly", training=0, attention=0, free_s=0.0, shown_s=60.0, blocked_s=0.0
     )
     runner, clock = (
-        ParticipantBrowser(open_page(f"{served.address}/studio/take/{link_of(slow)}"), site),
+        ParticipantBrowser(open_warm_page(f"{served.address}/studio/take/{link_of(slow)}"), site),
         site.clock,
     )
     runner.agree("pc")

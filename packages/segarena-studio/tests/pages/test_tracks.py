@@ -246,12 +246,12 @@ def test_a_frame_of_another_size_is_refused_in_one_line(served, people, tasks):
     )
 
 
-def test_a_region_is_followed_through_a_video_in_the_editor(alone, open_page):
+def test_a_region_is_followed_through_a_video_in_the_editor(alone, open_warm_page):
     site = alone.served.site
     tasks = video_project(site, site.only_person, FRAMES, name="In the browser")
     client = alone.client()
-    page = open_page(alone.link, width=1400, height=900)
-    page.goto(f"{alone.served.address}/studio/tasks/{tasks[0]}")
+    address = f"{alone.served.address}/studio/tasks/{tasks[0]}"
+    page = open_warm_page(address, cookies=alone.cookies())
     page.locator("#scene[data-ready]").wait_for()
     frames = page.locator("#timeline .frame")
     page.wait_for_function("() => document.querySelectorAll('#timeline .frame').length === 4")

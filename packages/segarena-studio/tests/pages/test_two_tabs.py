@@ -31,17 +31,17 @@ def task(alone):
 
 
 @pytest.fixture
-def tabs(alone, browser, task):
+def tabs(alone, open_warm_page, task):
     """Two tabs of one browser with the editor of the task."""
-    # Not by `open_page`: a browser itself complains of an answer that is a conflict.
-    context = browser.new_context(viewport={"width": 1400, "height": 900})
-    pages = [context.new_page() for _ in range(2)]
-    for page in pages:
-        page.goto(alone.link)
-        page.goto(f"{alone.served.address}/studio/tasks/{task}")
+    address = f"{alone.served.address}/studio/tasks/{task}"
+    # A browser itself complains of an answer that is a conflict.
+    first = open_warm_page(address, cookies=alone.cookies(), expects="409")
+    second = first.context.new_page()
+    second.set_viewport_size(first.viewport_size)
+    second.goto(address)
+    for page in (first, second):
         page.locator("#scene[data-ready]").wait_for()
-    yield pages
-    context.close()
+    return first, second
 
 
 def rename(page, place, name):

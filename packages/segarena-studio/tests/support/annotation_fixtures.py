@@ -9,6 +9,8 @@ import numpy as np
 from PIL import Image
 from sqlalchemy import select
 
+from segarena_server.auth.keys import create_key
+from segarena_server.auth.permissions import cookie_name, session_cookie
 from segarena_server.db.orm_models import Person
 from segarena_studio.annotation.agreement import compare_pending, find_pending_pairs
 from segarena_studio.annotation.pictures import add_picture, check_picture
@@ -42,6 +44,14 @@ def someone(site, name, role="participant"):
             session.add(found)
             session.flush()
         return found.id
+
+
+def cookies_of(served, person):
+    """Return the cookies with which a browser is signed in as a person, by number."""
+    with served.site.database.writing() as session:
+        key = create_key(session, "session", served.site.now(), person_id=person)
+    value = session_cookie(served.site, key)
+    return [{"name": cookie_name(served.site), "value": value, "url": served.address}]
 
 
 def project_of(site, lead, members=None, *, pictures=1, **rules):

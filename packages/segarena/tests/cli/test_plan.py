@@ -7,8 +7,6 @@ import pytest
 from segarena.cli.plan import bytes_text, forecast_rows
 from segarena.engine.forecast import Forecast
 
-pytestmark = pytest.mark.usefixtures("quick_workers")
-
 QUICK = ("plan", "clicks", "-s", "sample-disc", "-d", "sample-squares", "--rounds", "2")
 COST = Forecast(
     samples=1000,

@@ -96,8 +96,8 @@ def test_a_run_that_is_written_on_one_machine_is_read_on_another_as_it_was_kept_
     storage, tmp_path
 ):
     here, there = (RunFolders(tmp_path / name, S3Storage("s3://files/data")) for name in "ab")
-    here.keep_place("run", 3, {"records": b"x", "masks": b"y"})
-    assert there.place("run", 3) == {"records": b"x", "masks": b"y"}
+    here.keep_place("run", 3, b"x")
+    assert there.place("run", 3) == b"x"
     assert there.place("run", 4) is None
     for content in ("first", "second"):
         here.path("run").joinpath("records").mkdir(parents=True, exist_ok=True)
@@ -110,7 +110,7 @@ def test_a_run_that_is_written_on_one_machine_is_read_on_another_as_it_was_kept_
 
 def test_without_a_storage_a_run_is_where_it_is(tmp_path):
     folders = RunFolders(tmp_path)
-    folders.keep_place("run", 0, {})
+    folders.keep_place("run", 0, b"")
     folders.keep("run")
     assert folders.place("run", 0) is None
     assert folders.fetch("run") == tmp_path / "run"

@@ -2,7 +2,7 @@
 // A board: shows the ranking that the reader selects, and draws the curves of the selected runs.
 {
   const FIRST_CURVES = 5; // as in board_figures.py, which draws the curves for readers without JavaScript
-  const WHISKER_PX = [4, 106];
+  const WHISKER_PX = [4, 66];
   const board = JSON.parse(document.getElementById("board-data").textContent);
   const panels = new Map(board.panels.map((panel) => [JSON.stringify(panel.key), panel]));
   const rankings = new Map(board.rankings.map((ranking) => [JSON.stringify(ranking.key), ranking]));
@@ -92,7 +92,7 @@
     swatches.append(box, document.createElement("i"));
     row.cells[1].prepend(swatches);
     const [low, mean, high] = intervalOf(panel, run).map((value) => scale(value).toFixed(1));
-    const whisker = svgElement("svg", { class: "chart interval", viewBox: "0 0 110 16", "aria-hidden": "true" },
+    const whisker = svgElement("svg", { class: "chart interval", viewBox: "0 0 70 16", "aria-hidden": "true" },
       svgElement("path", { d: `M${low} 8H${high}` }), svgElement("circle", { cx: mean, cy: 8, r: 3.6 }));
     row.cells[3].append(whisker);
     nodesOfRuns.set(run, { box, whisker });

@@ -155,6 +155,31 @@ def test_a_sample_whose_targets_fit_passes():
             InvalidInput,
             "two targets have the id 'a'; rename one of them",
         ),
+        (
+            [Target(id=3, mask=np.zeros((4, 6), dtype=bool))],
+            InvalidInput,
+            r"sample s, a target: expected text as id, got int; convert it with str\(\)",
+        ),
+        (
+            [Target(id="a", mask=np.zeros((4, 6), dtype=bool), label=None)],
+            InvalidInput,
+            "sample s, target a: expected text as label, got NoneType",
+        ),
+        (
+            [Target(id="a", mask=np.zeros((4, 6), dtype=bool), attributes={3: "x"})],
+            InvalidInput,
+            "expected text as the name of an attribute, got int",
+        ),
+        (
+            [Target(id="a", mask=np.zeros((4, 6), dtype=bool), attributes={"area": [1, 2]})],
+            InvalidInput,
+            "expected text or a number as attribute area, got list",
+        ),
+        (
+            [Target(id="a", mask=np.zeros((4, 6), dtype=bool), attributes=None)],
+            InvalidInput,
+            "expected a dictionary as attributes, got NoneType",
+        ),
     ],
 )
 def test_a_target_that_does_not_fit_is_named(targets, error, message):

@@ -271,8 +271,12 @@ def check_sample(sample: Sample) -> None:
 
     Raises:
         InvalidMask: a target or ignore mask has a shape or dtype that the sample does not allow.
-        InvalidInput: two targets share an id.
+        InvalidInput: two targets share an id, an id or a label is not text, or an attribute is neither text nor a
+            number.
     """
+    _check_text(f"sample {sample.id}", "id", sample.id)
+    for target in sample.targets:
+        _check_text(f"sample {sample.id}, a target", "id", target.id)
     ids = [target.id for target in sample.targets]
     if len(set(ids)) != len(ids):
         twice = next(i for i in ids if ids.count(i) > 1)
@@ -281,6 +285,8 @@ def check_sample(sample: Sample) -> None:
         )
     for target in sample.targets:
         name = f"sample {sample.id}, target {target.id}"
+        _check_text(name, "label", target.label)
+        _check_attributes(name, target.attributes)
         if str(target.mask.dtype) not in ("bool", "uint8"):
             raise InvalidMask(
                 f"{name}: expected a bool mask or uint8 labels, got {target.mask.dtype}"
@@ -295,3 +301,27 @@ def check_sample(sample: Sample) -> None:
             )
         if target.ignore is not None:
             as_mask(target.ignore, sample.shape, name=f"{name}, ignore")
+
+
+def _check_text(
+    called: str,
+    name: str,
+    value: object,
+) -> None:
+    if not isinstance(value, str):
+        raise InvalidInput(
+            f"{called}: expected text as {name}, got {type(value).__name__}; convert it with str()"
+        )
+
+
+def _check_attributes(called: str, attributes: object) -> None:
+    if not isinstance(attributes, Mapping):
+        raise InvalidInput(
+            f"{called}: expected a dictionary as attributes, got {type(attributes).__name__}"
+        )
+    for name, value in attributes.items():
+        _check_text(called, "the name of an attribute", name)
+        if not isinstance(value, (str, int, float, np.generic)):
+            raise InvalidInput(
+                f"{called}: expected text or a number as attribute {name}, got {type(value).__name__}"
+            )

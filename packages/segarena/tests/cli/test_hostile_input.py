@@ -4,6 +4,7 @@
 """
 
 import importlib
+import os
 import random
 import resource
 import shutil
@@ -11,7 +12,9 @@ import subprocess
 import sys
 from contextlib import chdir, contextmanager
 
+import numpy as np
 import pytest
+from PIL import Image
 from repository import ROOT
 from typer.testing import CliRunner
 
@@ -109,3 +112,18 @@ def test_a_full_disk_is_one_line_and_leaves_nothing_half_written(
         path for path in (tmp_path / "out").rglob("*") if path.is_file() and path.suffix != ".jsonl"
     ]
     assert all(0 < path.stat().st_size <= most_bytes for path in files), files
+
+
+def test_a_file_name_that_is_not_utf8_is_told_in_one_line(tmp_path):
+    folder = tmp_path / "data"
+    for kind, pixels in (("images", (16, 16, 3)), ("masks", (16, 16))):
+        (folder / kind).mkdir(parents=True)
+        name = os.fsdecode(b"caf\xe9.png")
+        Image.fromarray(np.full(pixels, 255, np.uint8)).save(folder / kind / name)
+    done = CliRunner().invoke(
+        app, ["run", "clicks", "-s", "everything", "-d", str(folder), "-o", str(tmp_path / "run")]
+    )
+    assert done.exit_code == 2
+    assert "expected text in UTF-8, got" in done.stderr
+    assert "caf\\udce9" in done.stderr
+    assert "rename the file" in done.stderr

@@ -3,6 +3,7 @@
 import os
 import signal
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -317,6 +318,36 @@ class HangingDataset(OneBadSample):
 
 class SameIds(OneBadSample):
     sample_ids = ("a", "c", "a")
+
+
+class NumpyAttributes(OneBadSample):
+    sample_ids = ("a",)
+
+    def load(self, sample_id):
+        sample = super().load(sample_id)
+        attributes = {"count": np.int64(3), "area": np.float32(1.5)}
+        return replace(sample, targets=(replace(sample.targets[0], attributes=attributes),))
+
+
+class NumberedSamples(OneBadSample):
+    sample_ids = range(2)
+
+
+class TextForIds(OneBadSample):
+    sample_ids = "ab"
+
+
+class MethodForIds(OneBadSample):
+    def sample_ids(self):
+        return ["a"]
+
+
+class NumberForFingerprint(OneBadSample):
+    fingerprint = 7
+
+
+class NoName(OneBadSample):
+    name = None
 
 
 class Exits:

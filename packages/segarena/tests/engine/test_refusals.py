@@ -135,6 +135,29 @@ def test_two_samples_of_one_id_are_refused(rules, plugin, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize(
+    ("dataset", "message"),
+    [
+        ("NumberedSamples", r"expected text as sample_ids\[0\], got int"),
+        ("TextForIds", "expected a list of text as sample_ids, got str"),
+        ("MethodForIds", "as sample_ids, got method; write @property above the method"),
+        ("NumberForFingerprint", "expected text as fingerprint, got int"),
+        ("NoName", "expected text as name, got NoneType"),
+    ],
+)
+def test_a_dataset_whose_names_are_not_text_is_refused(rules, plugin, tmp_path, dataset, message):
+    with pytest.raises(PluginInvalid, match=f"dataset {dataset}: .*{message}"):
+        evaluate(rules, segmenter=plugin("Good"), dataset=plugin(dataset), out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_numpy_number_as_an_attribute_is_recorded(rules, plugin, tmp_path):
+    folder = evaluate(
+        rules, segmenter=plugin("Good"), dataset=plugin("NumpyAttributes"), out=tmp_path / "run"
+    )
+    assert set(folder.records()["attributes"]) == {'{"area": 1.5, "count": 3}'}
+
+
 def test_a_metric_whose_column_is_a_key_is_refused(small_run, plugin):
     with pytest.raises(
         InvalidInput, match="the column 'effort', which already exists in the records"

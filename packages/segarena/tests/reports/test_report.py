@@ -265,7 +265,7 @@ def test_samples_that_cannot_be_loaded_are_named_once_and_fail_no_segmenter(
     words = Parsed(html).words
     reason = "photo-1 (DatasetError: broken.png)"
     assert words.count(reason) == 1
-    assert "could not load 1 of 2 photographs, which are not counted for any segmenter" in words
+    assert "could not load 1 of 2 photographs (not counted for any segmenter)" in words
     assert "1 target in 1 of 2 photographs" in words
     assert "None: all dialogues finished." in words
     console = Console(width=200, record=True, file=io.StringIO())

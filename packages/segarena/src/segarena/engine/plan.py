@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import platform
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
@@ -183,7 +183,9 @@ class Plan:
     def describe(self, dataset: Dataset) -> RunConfiguration:
         """Return the configuration for run.json, without settings that do not affect the results."""
         rules = self.benchmark
-        samples = list(dataset.sample_ids)[: self.limit]
+        samples = _sample_ids(dataset)[: self.limit]
+        _check_text(dataset, "name", dataset.name)
+        _check_text(dataset, "fingerprint", dataset.fingerprint)
         if not samples:
             raise InvalidInput(
                 f"dataset {dataset.name} has no samples to run; add some, or choose another -d"
@@ -510,6 +512,42 @@ def _check_samples(dataset: Dataset, rules: Benchmark) -> None:
             f"{rules.name} is for {rules.sample_kind}s, but dataset {dataset.name} has {holds}s; "
             "choose another -d, or a benchmark that fits: segarena list benchmarks"
         )
+
+
+def _sample_ids(dataset: Dataset) -> list[str]:
+    """Return the ids of a dataset's samples.
+
+    Raises:
+        PluginInvalid: they are not a list of text; plug-ins often have a method here, or numbers.
+    """
+    given: Any = dataset.sample_ids
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise _not_text(dataset, "sample_ids", "a list of text", given)
+    ids = list(given)
+    for place, sample_id in enumerate(ids):
+        _check_text(dataset, f"sample_ids[{place}]", sample_id)
+    return ids
+
+
+def _check_text(
+    dataset: Dataset,
+    name: str,
+    value: object,
+) -> None:
+    if not isinstance(value, str):
+        raise _not_text(dataset, name, "text", value)
+
+
+def _not_text(
+    dataset: Dataset,
+    name: str,
+    expected: str,
+    value: object,
+) -> PluginInvalid:
+    hint = "; write @property above the method" if callable(value) else ""
+    return PluginInvalid(
+        f"dataset {type(dataset).__name__}: expected {expected} as {name}, got {type(value).__name__}{hint}"
+    )
 
 
 def _fit(

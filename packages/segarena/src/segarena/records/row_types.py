@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import msgspec
+import numpy as np
 
 from segarena.errors import StoreError
 
@@ -125,7 +126,18 @@ ROW_TYPES: Mapping[str, type[Row]] = {
 def attributes_text(attributes: Mapping[str, Any]) -> str:
     """Return a target's attributes as JSON."""
     # Sorted, so that equal attributes give equal bytes.
-    return json.dumps(dict(attributes), sort_keys=True)
+    return json.dumps(dict(attributes), sort_keys=True, default=python_value)
+
+
+def python_value(value: Any) -> Any:
+    """Convert a NumPy number, which a plug-in may have returned, to a Python number, for serializers.
+
+    Raises:
+        TypeError: the value is of another type.
+    """
+    if not isinstance(value, np.generic):
+        raise TypeError(f"expected text or a number, got {type(value).__name__}")
+    return value.item()
 
 
 def read_attributes(text: str | None) -> dict[str, Any]:

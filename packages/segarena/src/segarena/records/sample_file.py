@@ -10,14 +10,14 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
 from segarena.errors import StoreError
 from segarena.files.atomic_write import write_atomic
 from segarena.files.hashes import sha256
-from segarena.records.row_types import ROW_TYPES, Row
+from segarena.records.row_types import ROW_TYPES, Row, python_value
 
 SAMPLE_SUFFIX = ".msgpack"
 """Suffix of the file of a single sample; files of earlier versions, one for each table, end in ".parquet"."""
@@ -70,13 +70,8 @@ def sample_file(folder: Path, index: int) -> Path:
 def pack_rows(tables: Mapping[str, Sequence[Row]]) -> bytes:
     """Serialize the rows of a sample, by table, with their SHA-256."""
     filled = {table: rows for table, rows in tables.items() if rows}
-    rows = msgspec.msgpack.encode(filled, enc_hook=_python_value)
+    rows = msgspec.msgpack.encode(filled, enc_hook=python_value)
     return _HEADER + bytes.fromhex(sha256(rows)) + rows
-
-
-def _python_value(value: Any) -> Any:
-    """Convert a NumPy number, which a plug-in may have returned, to a Python number."""
-    return value.item()
 
 
 def sample_fault(data: bytes) -> str:

@@ -193,8 +193,8 @@ def unloaded_texts(runs: Sequence[Run], word: str) -> list[str]:
                 counted.update(run.samples)
         listed = enumeration(named, most=MAX_NAMED_UNLOADED)
         texts.append(
-            f"The dataset {data} could not load {len(named)} of {count_text(len(counted), word)}, "
-            f"which are not counted for any segmenter: {listed}."
+            f"The dataset {data} could not load {len(named)} of {count_text(len(counted), word)} "
+            f"(not counted for any segmenter): {listed}."
         )
     return texts
 

@@ -20,7 +20,7 @@ REFUSED = 2
 
 @contextmanager
 def one_line_errors(on_interrupt: str = "stopped") -> Generator[None]:
-    """Convert segarena's errors, OSError and Ctrl-C to one line on stderr and an exit code."""
+    """Convert segarena's errors, OSError, text outside UTF-8 and Ctrl-C to one line on stderr and an exit code."""
     try:
         yield
     except (SegarenaError, MemoryError) as error:
@@ -36,6 +36,13 @@ def one_line_errors(on_interrupt: str = "stopped") -> Generator[None]:
         raise _refused(
             f"{file_prefix}{error.strerror or error}; free disk space, fix the permissions or choose another path"
         ) from error
+    except UnicodeEncodeError as error:
+        # The name of a file that is not UTF-8 becomes text with surrogates, which no file of a run
+        # can hold.
+        if error.reason != "surrogates not allowed":
+            raise
+        name = ascii(error.object[max(0, error.start - 60) : error.end + 20])
+        raise _refused(f"expected text in UTF-8, got {name}; rename the file or folder") from error
     except SystemExit as error:
         # segarena itself raises typer.Exit, so a SystemExit comes from a plug-in, and may claim
         # success with code 0.

@@ -2,8 +2,15 @@
 
 import pytest
 
-from segarena.capabilities import metric_capabilities, segmenter_capabilities, user_capabilities
+from segarena.capabilities import (
+    metric_capabilities,
+    metric_columns,
+    prompt_kinds,
+    segmenter_capabilities,
+    user_capabilities,
+)
 from segarena.dialogue import Lift
+from segarena.errors import PluginInvalid
 from segarena.registry import build
 
 
@@ -116,3 +123,48 @@ def test_the_adapter_takes_on_what_the_one_inside_can_do():
     assert segmenter_capabilities(build("segmenter", "slices(segmenter='graph')")).sample_kinds == {
         "volume"
     }
+
+
+class Declares:
+    """A plug-in of any role that declares what it is given."""
+
+    def __init__(self, **declared):
+        vars(self).update(declared)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "message"),
+    [
+        ("click", r'Declares: expected names as prompt_kinds, such as \{"click"\}, got str'),
+        (7, "expected names as prompt_kinds, .*, got int"),
+        ([1], "expected names as prompt_kinds, .*, got int"),
+        ({"clicks"}, "expected prompt_kinds among box, click, .*, support, got clicks"),
+    ],
+)
+def test_kinds_of_prompts_are_known_names(kinds, message):
+    with pytest.raises(PluginInvalid, match=message):
+        prompt_kinds(Declares(prompt_kinds=kinds))
+
+
+def test_the_kinds_of_samples_are_names():
+    with pytest.raises(PluginInvalid, match=r"expected names as sample_kinds, .*, got str"):
+        segmenter_capabilities(Declares(sample_kinds="image"))
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ("iou", r'Declares: expected names as columns, such as \("iou",\), got str'),
+        (None, "expected names as columns, .*, got NoneType"),
+        ((3,), "expected names as columns, .*, got int"),
+        ((), "expected at least one name in columns"),
+    ],
+)
+def test_the_columns_of_a_metric_are_names(columns, message):
+    with pytest.raises(PluginInvalid, match=message):
+        metric_columns(Declares(columns=columns))
+
+
+def test_a_list_of_names_is_as_good_as_a_tuple():
+    assert metric_columns(Declares(columns=["iou", "dice"])) == ("iou", "dice")
+    assert prompt_kinds(Declares(prompt_kinds=["click"])) == {"click"}

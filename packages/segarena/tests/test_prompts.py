@@ -92,6 +92,9 @@ def test_prompts_up_to_the_last_pixel_are_inside(prompt):
         (Scribble(((0.0, 4.01),)), "lies outside"),
         (Scribble(((float("nan"), 0.0),)), "lies outside"),
         (Scribble(()), "expected positions with 2 coordinates"),
+        (Click(2), r"expected positions with 2 coordinates, got \(2,\)"),
+        (Click(("a", 1)), r"click: expected positions of numbers, got \(\('a', 1\),\)"),
+        ((2, 3), "expected a prompt, such as Click or Box, got tuple"),
         (
             MaskPrompt(MASK),
             r"mask prompt: expected the shape of the sample, \(4, 5\), got \(4, 4\)",

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from inspect import isclass
@@ -14,10 +14,17 @@ from pathlib import Path
 from typing import Any, Protocol, get_type_hints, runtime_checkable
 
 from segarena.dialogue import Lift
+from segarena.errors import PluginInvalid
+from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Scribble
 from segarena.roles import Metric, Turn
-from segarena.samples import Sample, Target
+from segarena.samples import Sample, Support, Target
 
 IMAGES = frozenset({"image"})
+
+PROMPT_KINDS = frozenset(
+    prompt.kind for prompt in (Box, Click, Lasso, Limits, MaskPrompt, Scribble, Support)
+)
+"""Kinds of prompts that users give and segmenters accept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +284,7 @@ def segmenter_capabilities(segmenter: object) -> SegmenterCapabilities:
     """Return the capabilities of a segmenter; for a class, only those that the class itself declares."""
     return SegmenterCapabilities(
         prompt_kinds=prompt_kinds(segmenter),
-        sample_kinds=frozenset(getattr(segmenter, "sample_kinds", IMAGES)),
+        sample_kinds=_sample_kinds(segmenter),
         sees_truth=_is_true(segmenter, "sees_truth"),
         encodes_with_prompts=_is_true(segmenter, "encodes_with_prompts"),
         encode_batch=getattr(segmenter, "encode_batch", None),
@@ -287,6 +294,11 @@ def segmenter_capabilities(segmenter: object) -> SegmenterCapabilities:
         device=str(getattr(segmenter, "device", "cpu")),
         slice_intensity=getattr(segmenter, "slice_intensity", None),
     )
+
+
+def _sample_kinds(segmenter: object) -> frozenset[str]:
+    declared = getattr(segmenter, "sample_kinds", IMAGES)
+    return frozenset(_names(segmenter, "sample_kinds", declared, '{"image"}'))
 
 
 def user_capabilities(user: object) -> UserCapabilities:
@@ -317,7 +329,52 @@ def prompt_kinds(plugin: object) -> frozenset[str] | None:
     declared = getattr(plugin, "prompt_kinds", None)
     if declared is None:
         return None
-    return frozenset(declared)
+    kinds = frozenset(_names(plugin, "prompt_kinds", declared, '{"click"}'))
+    unknown = kinds - PROMPT_KINDS
+    if unknown:
+        raise PluginInvalid(
+            f"{_class_name(plugin)}: expected prompt_kinds among {', '.join(sorted(PROMPT_KINDS))}, "
+            f"got {', '.join(sorted(unknown))}"
+        )
+    return kinds
+
+
+def metric_columns(metric: Metric) -> tuple[str, ...]:
+    """Return the columns of a metric.
+
+    Raises:
+        PluginInvalid: the metric has none, or declares something other than names.
+    """
+    columns = _names(metric, "columns", metric.columns, '("iou",)')
+    if not columns:
+        raise PluginInvalid(
+            f'{_class_name(metric)}: expected at least one name in columns, such as ("iou",)'
+        )
+    return columns
+
+
+def _names(
+    plugin: object,
+    attribute: str,
+    declared: Any,
+    example: str,
+) -> tuple[str, ...]:
+    """Return declared names; a single text, often a tuple without its comma, is no collection of names."""
+    wrong: object = None
+    if isinstance(declared, str) or not isinstance(declared, Iterable):
+        wrong = declared
+    else:
+        names: tuple[Any, ...] = tuple(declared)
+        if all(isinstance(name, str) for name in names):
+            return names
+        wrong = next(name for name in names if not isinstance(name, str))
+    raise PluginInvalid(
+        f"{_class_name(plugin)}: expected names as {attribute}, such as {example}, got {type(wrong).__name__}"
+    )
+
+
+def _class_name(plugin: object) -> str:
+    return plugin.__name__ if isclass(plugin) else type(plugin).__name__
 
 
 def ignores_image(segmenter: object) -> bool:

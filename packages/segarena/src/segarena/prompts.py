@@ -9,7 +9,7 @@ end), a scribble or lasso 3 (RadioActive, Table 1), a whole mask or support exam
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -135,8 +135,21 @@ def check_prompt(prompt: Prompt, shape: Shape) -> None:
     if isinstance(prompt, Limits):
         _check_limits(prompt, shape)
         return
+    _check_points(prompt, shape)
+    if isinstance(prompt, Box) and _is_empty(prompt):
+        raise InvalidPrompt(f"box from {prompt.start} to {prompt.stop} is empty; stop is exclusive")
+
+
+def _check_points(prompt: Any, shape: Shape) -> None:
+    if not isinstance(prompt, Click | Box | Scribble | Lasso):
+        raise InvalidPrompt(f"expected a prompt, such as Click or Box, got {type(prompt).__name__}")
     corners = _corners(prompt)
-    points = np.asarray(corners, dtype=np.float64)
+    try:
+        points = np.asarray(corners, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidPrompt(
+            f"{prompt.kind}: expected positions of numbers, got {corners}"
+        ) from error
     if points.ndim != 2 or points.shape[1] != len(shape) or not len(points):
         raise InvalidPrompt(
             f"{prompt.kind}: expected positions with {len(shape)} coordinates, got {corners}"
@@ -145,8 +158,6 @@ def check_prompt(prompt: Prompt, shape: Shape) -> None:
     is_in_frame = (points >= 0) & (points <= last_pixel)
     if not np.isfinite(points).all() or not is_in_frame.all():
         raise InvalidPrompt(f"{prompt.kind} at {corners} lies outside a sample of shape {shape}")
-    if isinstance(prompt, Box) and _is_empty(prompt):
-        raise InvalidPrompt(f"box from {prompt.start} to {prompt.stop} is empty; stop is exclusive")
 
 
 def _is_empty(box: Box) -> bool:
@@ -154,8 +165,8 @@ def _is_empty(box: Box) -> bool:
     return any(start >= stop for start, stop in sides)
 
 
-def _is_pixel(position: Position, shape: Shape) -> bool:
-    if len(position) != len(shape):
+def _is_pixel(position: Any, shape: Shape) -> bool:
+    if not isinstance(position, tuple | list) or len(position) != len(shape):
         return False
     for index, side in zip(position, shape, strict=True):
         # Compare exact types, so that bools and NumPy numbers go through the full check.

@@ -4,7 +4,13 @@ import pytest
 from segarena import Click, ImageSample, Target
 from segarena.comparison import Comparison, Reference
 from segarena.engine.session import Rules, Session
-from segarena.errors import InvalidPrompt, PluginError, PredictionInvalid, ProtocolViolation
+from segarena.errors import (
+    InvalidInput,
+    InvalidPrompt,
+    PluginError,
+    PredictionInvalid,
+    ProtocolViolation,
+)
 from segarena.metrics.overlap import Iou
 from segarena.roles import TimeBudget
 
@@ -169,6 +175,29 @@ def test_a_metric_that_gives_other_columns_than_it_names_is_an_error():
     session.next()
     with pytest.raises(PluginError, match=r"declares columns \('a',\), but returned \('b',\)"):
         session.submit(session.target.mask)
+
+
+@pytest.mark.parametrize("value", [None, "good", np.zeros(3)])
+def test_a_metric_that_gives_no_number_is_an_error(value):
+    class Vague:
+        columns = ("a",)
+
+        def __call__(self, comparison):
+            return value
+
+    session = make_session(Script(CLICK), metrics=(Vague(),))
+    session.next()
+    with pytest.raises(PluginError, match="metric Vague: expected a number as a, got "):
+        session.submit(session.target.mask)
+
+
+def test_a_user_who_gives_a_prompt_without_a_list_is_an_error():
+    class Lone(Script):
+        def next(self, turn):
+            return Click((2, 3))
+
+    with pytest.raises(InvalidInput, match="expected a list of prompts, or None, got Click"):
+        make_session(Lone()).next()
 
 
 class FakeClock:

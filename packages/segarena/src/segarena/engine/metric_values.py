@@ -95,4 +95,18 @@ def _call(metric: Metric, comparison: Any) -> dict[str, float]:
         raise PluginError(
             f"metric {type(metric).__name__} declares columns {metric.columns}, but returned {tuple(named)}"
         )
-    return {column: float(number) for column, number in named.items()}
+    try:
+        return {column: float(number) for column, number in named.items()}
+    except (TypeError, ValueError) as error:
+        column, number = next(item for item in named.items() if not _is_number(item[1]))
+        raise PluginError(
+            f"metric {type(metric).__name__}: expected a number as {column}, got {type(number).__name__}"
+        ) from error
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True

@@ -17,7 +17,13 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, get_args
 
-from segarena.capabilities import is_person, prompt_kinds, sample_kind, segmenter_capabilities
+from segarena.capabilities import (
+    is_person,
+    metric_columns,
+    prompt_kinds,
+    sample_kind,
+    segmenter_capabilities,
+)
 from segarena.datasets.dataset_spec import dataset_spec
 from segarena.engine.embeddings import Encoder, segmenter_key
 from segarena.engine.lockstep import RunCast
@@ -486,7 +492,7 @@ def _describe_benchmark(rules: Benchmark) -> BenchmarkRecord:
 
 
 def _check_columns(rules: Benchmark, metrics: Sequence[Metric]) -> None:
-    columns = [column for metric in metrics for column in metric.columns]
+    columns = [column for metric in metrics for column in metric_columns(metric)]
     if rules.stop_at is not None and rules.stop_at[0] not in columns:
         raise InvalidInput(
             f"stop_at: expected a column of the metrics ({', '.join(columns)}), got {rules.stop_at[0]!r}"

@@ -8,7 +8,7 @@ in both cases.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -250,7 +250,11 @@ class Session:
         turn = self.turn()
         most = self.rules.most_prompts
         with forbid_mutation(f"user {self.user_name}", turn, is_on=self.rules.check_plugins):
-            prompts = self.user.next(turn)
+            prompts: Any = self.user.next(turn)
+            if prompts is not None and not isinstance(prompts, Iterable):
+                raise InvalidInput(
+                    f"expected a list of prompts, or None, got {type(prompts).__name__}"
+                )
             # Take one prompt more than allowed to detect an excess, because a generator may be
             # endless.
             given = None if prompts is None else tuple(islice(prompts, most + 1))

@@ -185,3 +185,50 @@ def test_a_sample_whose_targets_fit_passes():
 def test_a_target_that_does_not_fit_is_named(targets, error, message):
     with pytest.raises(error, match=message):
         check_sample(ImageSample(id="s", image=grey(), targets=tuple(targets)))
+
+
+@pytest.mark.parametrize(
+    ("sample", "error", "message"),
+    [
+        (None, InvalidInput, "expected a sample, such as segarena.ImageSample, got NoneType"),
+        (ImageSample(id=3, image=grey()), InvalidInput, "sample 3: expected text as id, got int"),
+        (
+            ImageSample(id="s", image=[[0]]),
+            InvalidInput,
+            "sample s: expected a NumPy array as image, got list",
+        ),
+        (
+            ImageSample(id="s", image=np.zeros((4, 6, 3), dtype=np.float32)),
+            InvalidImage,
+            r"sample s: expected an image of uint8 \(H, W, 3\), got float32 \(4, 6, 3\)",
+        ),
+        (
+            ImageSample(id="s", image=np.zeros((3, 4, 6), dtype=np.uint8)),
+            InvalidImage,
+            r"got uint8 \(3, 4, 6\)",
+        ),
+        (
+            ImageSample(id="s", image=grey(), targets=Target(id="a", mask=np.zeros((4, 6), bool))),
+            InvalidInput,
+            "sample s: expected a tuple of targets, got Target",
+        ),
+        (
+            ImageSample(id="s", image=grey(), targets=(None,)),
+            InvalidInput,
+            "sample s: expected a Target in targets, got NoneType",
+        ),
+        (
+            ImageSample(id="s", image=grey(), targets=(Target(id="a", mask=[[True]]),)),
+            InvalidInput,
+            "sample s, target a: expected a NumPy array as mask, got list",
+        ),
+        (
+            VolumeSample(id="v", voxels=None, spacing_mm=(1.0, 1.0, 1.0)),
+            InvalidInput,
+            "sample v: expected a NumPy array as voxels, got NoneType",
+        ),
+    ],
+)
+def test_what_a_dataset_returned_in_place_of_a_sample_is_named(sample, error, message):
+    with pytest.raises(error, match=message):
+        check_sample(sample)

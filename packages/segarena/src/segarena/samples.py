@@ -270,11 +270,12 @@ def check_sample(sample: Sample) -> None:
     """Raise an error unless every target matches the sample and target ids are distinct.
 
     Raises:
+        InvalidImage: an image is not uint8, or neither (H, W, 3) nor (H, W).
         InvalidMask: a target or ignore mask has a shape or dtype that the sample does not allow.
         InvalidInput: two targets share an id, an id or a label is not text, or an attribute is neither text nor a
             number.
     """
-    _check_text(f"sample {sample.id}", "id", sample.id)
+    _check_contents(sample)
     for target in sample.targets:
         _check_text(f"sample {sample.id}, a target", "id", target.id)
     ids = [target.id for target in sample.targets]
@@ -287,6 +288,7 @@ def check_sample(sample: Sample) -> None:
         name = f"sample {sample.id}, target {target.id}"
         _check_text(name, "label", target.label)
         _check_attributes(name, target.attributes)
+        _check_array(name, "mask", target.mask)
         if str(target.mask.dtype) not in ("bool", "uint8"):
             raise InvalidMask(
                 f"{name}: expected a bool mask or uint8 labels, got {target.mask.dtype}"
@@ -301,6 +303,44 @@ def check_sample(sample: Sample) -> None:
             )
         if target.ignore is not None:
             as_mask(target.ignore, sample.shape, name=f"{name}, ignore")
+
+
+def _check_contents(sample: Any) -> None:
+    """Raise an error unless a sample, which a plug-in returned, has the types of a sample."""
+    if not isinstance(sample, ImageSample | VolumeSample | VideoSample):
+        raise InvalidInput(
+            f"expected a sample, such as segarena.ImageSample, got {type(sample).__name__}"
+        )
+    called = f"sample {sample.id}"
+    _check_text(called, "id", sample.id)
+    targets: Any = sample.targets
+    if not isinstance(targets, tuple | list):
+        raise InvalidInput(f"{called}: expected a tuple of targets, got {type(targets).__name__}")
+    for target in targets:
+        if not isinstance(target, Target):
+            raise InvalidInput(
+                f"{called}: expected a Target in targets, got {type(target).__name__}"
+            )
+    if isinstance(sample, ImageSample):
+        _check_array(called, "image", sample.image)
+        if sample.image.dtype != np.uint8 or sample.image.shape[2:] not in ((), (3,)):
+            raise InvalidImage(
+                f"{called}: expected an image of uint8 (H, W, 3), got {sample.image.dtype} {sample.image.shape}; "
+                "segarena.samples.as_image converts other channels, and scaling is up to the dataset"
+            )
+    if isinstance(sample, VolumeSample):
+        _check_array(called, "voxels", sample.voxels)
+
+
+def _check_array(
+    called: str,
+    name: str,
+    value: object,
+) -> None:
+    if not isinstance(value, np.ndarray):
+        raise InvalidInput(
+            f"{called}: expected a NumPy array as {name}, got {type(value).__name__}"
+        )
 
 
 def _check_text(

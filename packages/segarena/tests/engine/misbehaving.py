@@ -329,6 +329,13 @@ class NumpyAttributes(OneBadSample):
         return replace(sample, targets=(replace(sample.targets[0], attributes=attributes),))
 
 
+class AnotherSample(OneBadSample):
+    sample_ids = ("a",)
+
+    def load(self, sample_id):
+        return replace(super().load(sample_id), id="other")
+
+
 class NumberedSamples(OneBadSample):
     sample_ids = range(2)
 

@@ -151,6 +151,14 @@ def test_a_dataset_whose_names_are_not_text_is_refused(rules, plugin, tmp_path, 
     assert not (tmp_path / "run").exists()
 
 
+def test_another_sample_than_the_requested_one_is_not_evaluated(rules, plugin, tmp_path):
+    folder = evaluate(
+        rules, segmenter=plugin("Good"), dataset=plugin("AnotherSample"), out=tmp_path / "run"
+    )
+    (why,) = failures(folder)
+    assert "expected the sample 'a' from the dataset, got 'other'" in why
+
+
 def test_a_numpy_number_as_an_attribute_is_recorded(rules, plugin, tmp_path):
     folder = evaluate(
         rules, segmenter=plugin("Good"), dataset=plugin("NumpyAttributes"), out=tmp_path / "run"

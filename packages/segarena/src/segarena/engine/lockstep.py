@@ -33,6 +33,7 @@ from segarena.engine.session import Rules, Session
 from segarena.engine.session_protocol import RemoteDataset, SessionLike
 from segarena.engine.time_limit import SLOW_CALLS, TimeLimit
 from segarena.errors import (
+    InvalidInput,
     LoadingFailed,
     PredictionInvalid,
     SharedArrayModified,
@@ -326,6 +327,8 @@ def load_sample(dataset: Dataset, sample_id: str) -> Sample:
     """Load a sample, check it and make it read-only; propagates errors of the dataset and of `check_sample`."""
     sample = dataset.load(sample_id)
     check_sample(sample)
+    if sample.id != sample_id:
+        raise InvalidInput(f"expected the sample {sample_id!r} from the dataset, got {sample.id!r}")
     return read_only_sample(sample)
 
 

@@ -4,6 +4,7 @@ import pickle
 
 import pytest
 
+from segarena.benchmark_rules import Statistic
 from segarena.errors import PluginInvalid
 from segarena.plugin_spec import PluginSpec
 from segarena.roles import Benchmark
@@ -145,3 +146,28 @@ def test_a_benchmark_reads_plugins_that_are_given_as_text():
 
 def test_options_have_todays_words():
     assert PluginSpec("clicks", {"protocol": "segarena"}).options == {"protocol": "careful"}
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            {"users": "centre"},
+            r'benchmark mine: expected a tuple, such as \("centre",\) as users, got str',
+        ),
+        ({"users": (3,)}, "expected names of plug-ins as users, got int"),
+        ({"metrics": "iou"}, "as metrics, got str"),
+        ({"rounds": "2"}, "expected a whole number as rounds, got str"),
+        ({"rounds": 2.5}, "expected a whole number as rounds, got float"),
+        ({"summary": Statistic(name="a", kind="auc")}, "expected a tuple of Statistic as summary"),
+        ({"summary": ("auc",)}, "expected a tuple of Statistic as summary, got str"),
+        ({"stop_at": "iou"}, "expected a column and a value, or None as stop_at, got str"),
+        ({"stop_at": ("iou",)}, "expected a column and a value as stop_at, got tuple"),
+        ({"options": ["a"]}, "expected a dictionary as options, got list"),
+        ({"budget": 3}, "expected a TimeBudget or None as budget, got int"),
+    ],
+)
+def test_a_benchmark_names_a_field_of_another_type(given, message):
+    fields = {"name": "mine", "users": ("centre",), "metrics": ("iou",), "rounds": 1, "summary": ()}
+    with pytest.raises(PluginInvalid, match=message):
+        Benchmark(**{**fields, **given})

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import NoneType
+from typing import Any
+
+from segarena.errors import PluginInvalid
+from segarena.plugin_spec import PluginSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,3 +43,43 @@ class TimeBudget:
 
     seconds_per_object: float
     counts_judging: bool = False
+
+
+_TYPES_OF_BENCHMARK: Mapping[str, tuple[type | tuple[type, ...], str]] = {
+    "name": (str, "text"),
+    "users": ((tuple, list), 'a tuple, such as ("centre",)'),
+    "metrics": ((tuple, list), 'a tuple, such as ("iou",)'),
+    "rounds": (int, "a whole number"),
+    "summary": ((tuple, list), "a tuple of Statistic"),
+    "stop_at": ((tuple, list, NoneType), "a column and a value, or None"),
+    "budget": ((TimeBudget, NoneType), "a TimeBudget or None"),
+    "most_prompts": (int, "a whole number"),
+    "protocol": (str, "text"),
+    "paper": (str, "text"),
+    "options": (Mapping, "a dictionary"),
+    "sample_kind": (str, "text"),
+}
+"""Types of the fields of a benchmark, and their descriptions for messages."""
+
+
+def check_types(benchmark: Any) -> None:
+    """Raise `PluginInvalid` if a field of a benchmark has another type."""
+
+    def wrong_type(name: str, expected: str, value: object) -> PluginInvalid:
+        return PluginInvalid(
+            f"benchmark {benchmark.name}: expected {expected} as {name}, got {type(value).__name__}"
+        )
+
+    for name, (types, expected) in _TYPES_OF_BENCHMARK.items():
+        value = getattr(benchmark, name)
+        if not isinstance(value, types):
+            raise wrong_type(name, expected, value)
+    for name in ("users", "metrics"):
+        for plugin in getattr(benchmark, name):
+            if not isinstance(plugin, str | PluginSpec):
+                raise wrong_type(name, "names of plug-ins", plugin)
+    for statistic in benchmark.summary:
+        if not isinstance(statistic, Statistic):
+            raise wrong_type("summary", "a tuple of Statistic", statistic)
+    if benchmark.stop_at is not None and len(benchmark.stop_at) != 2:
+        raise wrong_type("stop_at", "a column and a value", benchmark.stop_at)

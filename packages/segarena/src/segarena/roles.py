@@ -14,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from segarena.benchmark_rules import Statistic, TimeBudget
+from segarena.benchmark_rules import Statistic, TimeBudget, check_types
 from segarena.comparison import Comparison
 from segarena.dialogue import Dialogue, Prediction
 from segarena.errors import InvalidInput
@@ -232,7 +232,8 @@ class Benchmark:
     adapter: PluginSpec | None = None
 
     def __post_init__(self) -> None:
-        """Parse specifications given as text; raise `PluginInvalid` for an invalid one."""
+        """Parse specifications given as text; raise `PluginInvalid` for an invalid one, or a value of another type."""
+        check_types(self)
         read = {
             "users": tuple(map(PluginSpec.named, self.users)),
             "metrics": tuple(map(PluginSpec.of, self.metrics)),

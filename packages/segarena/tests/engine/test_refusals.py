@@ -3,6 +3,7 @@
 import errno
 import shutil
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -148,6 +149,12 @@ def test_two_samples_of_one_id_are_refused(rules, plugin, tmp_path):
 def test_a_dataset_whose_names_are_not_text_is_refused(rules, plugin, tmp_path, dataset, message):
     with pytest.raises(PluginInvalid, match=f"dataset {dataset}: .*{message}"):
         evaluate(rules, segmenter=plugin("Good"), dataset=plugin(dataset), out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_benchmark_without_users_is_refused(rules, tmp_path):
+    with pytest.raises(InvalidInput, match="expected at least one user, got none"):
+        evaluate(replace(rules, users=()), segmenter="everything", out=tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 

@@ -397,6 +397,8 @@ def _check_values(plan: Plan) -> None:
         expected = " or ".join(get_args(FingerprintBy))
         raise InvalidInput(f"fingerprint: expected {expected}, got {plan.fingerprint!r}")
     names = [user.name for user in rules.users]
+    if not names:
+        raise InvalidInput(f"benchmark {rules.name}: expected at least one user, got none")
     if len(set(names)) != len(names):
         raise InvalidInput(f"user names must differ, got {', '.join(names)}")
 

@@ -150,7 +150,9 @@ def scan_file(
         if "sample" not in names:
             raise StoreError(f"{file} is damaged (it has no column of samples); {RETRY_HINT}")
         if samples is not None:
-            scan = scan.filter(pl.col("sample").is_in(samples))
+            # As a series, because Polars takes 80 ms for a list of 100 texts, and 2 ms for a series.
+            wanted = pl.Series(samples, dtype=pl.String).implode()
+            scan = scan.filter(pl.col("sample").is_in(wanted))
         frame = scan.select(filter(is_read, names)).collect()
     except FileNotFoundError:
         raise

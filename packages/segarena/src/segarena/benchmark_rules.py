@@ -1,4 +1,4 @@
-"""Building blocks of benchmark rules: statistics over rounds, and time budgets."""
+"""Building blocks of benchmark rules: statistics over rounds, time budgets, and the types of all fields."""
 
 from __future__ import annotations
 

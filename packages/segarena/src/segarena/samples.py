@@ -323,7 +323,8 @@ def _check_contents(sample: Any) -> None:
             )
     if isinstance(sample, ImageSample):
         _check_array(called, "image", sample.image)
-        if sample.image.dtype != np.uint8 or sample.image.shape[2:] not in ((), (3,)):
+        has_pixels = sample.image.ndim == 2 or sample.image.shape[2:] == (3,)
+        if sample.image.dtype != np.uint8 or not has_pixels:
             raise InvalidImage(
                 f"{called}: expected an image of uint8 (H, W, 3), got {sample.image.dtype} {sample.image.shape}; "
                 "segarena.samples.as_image converts other channels, and scaling is up to the dataset"

@@ -25,7 +25,7 @@ demo: $(STAMP)      ## judge two segmenters on photographs, write a report, say 
 
 # Types take one core for a minute, and the companions' tests leave as much idle while they wait for servers and browsers.
 # Both run to their end; what the type checkers print follows the tests, and a failure of either fails the target.
-test: $(VENV)/.developed lint contract core-tests      ## everything CI runs
+test: $(VENV)/.developed lint contract core-tests      ## style, types, contracts, and the tests that take a moment each: under 10 minutes on two cores
 	@mkdir -p build
 	@$(MAKE) --no-print-directory types >build/types.txt 2>&1 & checks=$$!; \
 	$(MAKE) --no-print-directory tests; tests=$$?; \
@@ -67,15 +67,15 @@ define run_tests
 	mkdir -p build
 	rm -rf build/cache-$(2)
 	$(1) -m slipcover --immediate --source $(4) --out build/coverage-$(2).txt -m pytest -o cache_dir=$(CURDIR)/build/cache-$(2) \
-		-n $(5) --dist worksteal $(3) \
+		-n $(5) --dist worksteal $(6) $(3) \
 	|| { test $$? = 1 && files=$$($(1) -c '$(FAILED_FILES)' build/cache-$(2)/v/cache/lastfailed) \
-		&& test -n "$$files" && $(1) -m pytest $$files; }
+		&& test -n "$$files" && $(1) -m pytest $(6) $$files; }
 	@tail -n 1 build/coverage-$(2).txt
 endef
-tests core-tests: export PYTHONDONTWRITEBYTECODE =
-tests core-tests: export OMP_NUM_THREADS = 1
-tests core-tests: export OPENBLAS_NUM_THREADS = 1
-tests core-tests: export POLARS_MAX_THREADS = 1
+tests core-tests test-long: export PYTHONDONTWRITEBYTECODE =
+tests core-tests test-long: export OMP_NUM_THREADS = 1
+tests core-tests test-long: export OPENBLAS_NUM_THREADS = 1
+tests core-tests test-long: export POLARS_MAX_THREADS = 1
 tests: $(VENV)/.developed browser      ## tests of the companion packages and of the repository, with coverage
 	$(call run_tests,$(BIN)/python,companions,packages/segarena-people/tests packages/segarena-server/tests \
 	packages/segarena-studio/tests tests,$(COMPANION_SOURCES),$(COMPANION_PROCESSES))
@@ -91,8 +91,10 @@ browser:      ## install Debian's Chromium for the tests of pages, where there i
 	{ $$root apt-get update -qq && $$root apt-get install -qq -y --no-install-recommends chromium >/dev/null; } 2>/dev/null \
 	|| echo "no Chromium here, and apt-get cannot install it: tests of pages are skipped until one is on the PATH"
 
-test-long: $(VENV)/.developed browser      ## tests that take too long for every run, such as all databases in a browser
-	$(BIN)/pytest -n 2 --dist worksteal -m long
+# Tests of all packages run in one environment here: what the core does without the others, shorter tests check.
+test-long: $(VENV)/.developed browser      ## the tests that take seconds each, such as walks through pages and killed servers
+	$(call run_tests,$(BIN)/python,long,$(addsuffix /tests,$(PACKAGES)) tests,packages/segarena/src$(COMMA)$(COMPANION_SOURCES),\
+	$(COMPANION_PROCESSES),-m long)
 
 # Warnings are no errors here: old versions call what newer packages, which they require, deprecate.
 FLOOR_TESTS := $(addprefix packages/segarena/tests/,arrays cli/test_run.py datasets files metrics protocol records \

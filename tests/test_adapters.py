@@ -108,6 +108,7 @@ def normalized(pixels):
     return ((pixels / 255 - mean) / [0.229, 0.224, 0.225]).transpose(2, 0, 1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "side_px"), [("hsnet", 100), ("rpmm", 101)])
 def test_images_are_resized_with_antialiasing_as_published(name, side_px, photograph, monkeypatch):
     model = model_without_network(name, monkeypatch, side_px=side_px)

@@ -164,6 +164,7 @@ figures.finish()
     assert by_figure["c"] == ["7", "MB"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "end",
     ["raise ValueError('crashed')", "figures.finish()"],

@@ -139,6 +139,7 @@ def test_every_column_of_a_run_is_described(table):
     assert all(f"`{column}`" in section for column in COLUMNS[table])
 
 
+@pytest.mark.long
 def test_every_key_of_run_json_is_described(small_run):
     section = (
         (DOCS / "runs.md").read_text(encoding="utf-8").split("\n## run.json\n")[1].split("\n## ")[0]
@@ -233,6 +234,7 @@ def test_python_blocks_run(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.long
 def test_the_benchmark_of_the_page_runs_and_reports_when_its_files_are_installed(tmp_path):
     """The page's code is stored where an installed package would be: the module, with its entry points next to it."""
     page = (DOCS / "own-benchmark.md").read_text(encoding="utf-8")
@@ -272,6 +274,7 @@ def test_the_benchmark_of_the_page_runs_and_reports_when_its_files_are_installed
     assert "IoU lost" in last
 
 
+@pytest.mark.long
 def test_the_model_in_the_readme_can_be_judged_by_the_command_below_it(tmp_path):
     (model,) = [
         code for code in blocks(ROOT / "README.md", "python") if code.startswith("# my_model.py")

@@ -63,6 +63,7 @@ def test_every_example_is_tested_here():
     assert {file.name for file in EXAMPLES.glob("*.py")} == {*PLUGINS, *SCRIPTS}
 
 
+@pytest.mark.long
 def test_a_job_array_of_slurm_shares_one_run(tmp_path):
     """Two tasks run at once, as SLURM starts them; the second one finds the work of the first."""
     words = [
@@ -119,6 +120,7 @@ def test_four_plugins_by_path_make_a_run(arrays, tmp_path):
     assert first["iou"].min() > 0.9
 
 
+@pytest.mark.long
 def test_a_2d_and_a_3d_segmenter_by_path_answer_ones_own_volumes(tmp_path):
     nibabel = pytest.importorskip("nibabel")
     rng = np.random.default_rng(0)
@@ -223,6 +225,7 @@ def test_a_folder_of_arrays_says_what_is_in_it(arrays, tmp_path):
     assert build("dataset", f"{DATASET}(path={str(tmp_path)!r})").check()[0].is_error
 
 
+@pytest.mark.long
 def test_the_script_that_holds_the_loop_leaves_a_run(tmp_path):
     done = run_script("own_loop.py", tmp_path)
     assert done.returncode == 0, done.stderr
@@ -233,6 +236,7 @@ def test_the_script_that_holds_the_loop_leaves_a_run(tmp_path):
     assert run.records().filter(pl.col("failure").is_not_null()).is_empty()
 
 
+@pytest.mark.long
 def test_the_library_script_leaves_two_runs_and_a_report(tmp_path):
     done = run_script("library.py", tmp_path)
     assert done.returncode == 0, done.stderr

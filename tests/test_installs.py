@@ -56,6 +56,7 @@ def write_package(folder, *requirements):
     (folder / "pyproject.toml").write_text(f"[project]\ndependencies = {list(requirements)}\n")
 
 
+@pytest.mark.long
 def test_a_test_file_of_the_core_runs_without_any_extra():
     file = "packages/segarena/tests/metrics/test_overlap.py::test_iou_of_two_empty_masks_is_one_or_as_asked"
     done = subprocess.run(

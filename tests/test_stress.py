@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 
+@pytest.mark.long
 def test_damaged_files_are_read_or_refused_by_every_reader():
     script = Path(__file__).parent / "stress" / "files.py"
     done = subprocess.run(
@@ -20,6 +21,7 @@ def test_damaged_files_are_read_or_refused_by_every_reader():
     assert "0 tracebacks, 0 signals, 0 late" in done.stdout
 
 
+@pytest.mark.long
 def test_edits_of_run_json_are_told_or_refused():
     script = Path(__file__).parent / "stress" / "run_json_edits.py"
     words = [
@@ -80,6 +82,7 @@ def test_sessions_at_once_see_no_error():
     assert "added: median" in done.stdout
 
 
+@pytest.mark.long
 def test_hostile_requests_are_refused_and_leave_nothing():
     script = Path(__file__).parent / "stress" / "hostile_requests.py"
     words = [sys.executable, script, "--requests", "50", "--seed", "3"]
@@ -149,6 +152,7 @@ for script in scripts:
 """
 
 
+@pytest.mark.long
 def test_scripts_that_run_only_by_hand_still_fit_the_package():
     # One process for all, because the imports take longer than everything else.
     words = [sys.executable, "-c", HELP_OF_EACH, Path(__file__).parent / "stress", *BY_HAND]

@@ -42,6 +42,7 @@ def test_points_are_a_list_that_any_reader_of_parquet_has(tmp_path):
     ]
 
 
+@pytest.mark.long
 def test_a_table_without_rows_has_all_columns(tmp_path):
     write_prompt_table([], tmp_path / "prompts.parquet")
     assert read_prompt_frame(tmp_path / "prompts.parquet").schema == pl.Schema(PROMPT_COLUMNS)
@@ -65,6 +66,7 @@ def test_other_tables_are_refused_in_one_line(tmp_path, change, told):
         read_prompt_table(tmp_path / "other.parquet")
 
 
+@pytest.mark.long
 def test_what_is_no_table_is_told(tmp_path):
     (tmp_path / "x.parquet").write_bytes(b"PAR1 no PAR1")
     with pytest.raises(InvalidInput, match="Parquet"):

@@ -27,6 +27,7 @@ def run(served):
     ).json()
 
 
+@pytest.mark.long
 def test_what_waits_is_answered_and_what_comes_is_told_to_come_again(served, run):
     api, told = run
     body, answers = pack_turn(TurnMessage(id=str(uuid.uuid4()), open=[0])), []

@@ -218,9 +218,8 @@ TURNS_PER_SECOND_BEFORE = 6.45
 """Result of this simulation with the queue before, at which the 90th percentiles were 31.2 s and 1.0 s."""
 
 
-@pytest.mark.parametrize(
-    "database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.long)], indirect=True
-)
+@pytest.mark.long
+@pytest.mark.parametrize("database", ["sqlite", "postgresql"], indirect=True)
 def test_first_turns_do_not_wait_much_longer_than_later_ones(database):
     waits = Crowd(database).evaluate(turns=700)
     print(waits)
@@ -228,6 +227,7 @@ def test_first_turns_do_not_wait_much_longer_than_later_ones(database):
     assert waits.turns_per_second >= 0.9 * TURNS_PER_SECOND_BEFORE
 
 
+@pytest.mark.long
 def test_the_head_start_costs_no_throughput(tmp_path, begin, monkeypatch):
     fair = crowd_on_new_database(tmp_path / "fair.sqlite", begin)
     monkeypatch.setattr(turn_repository, "HEAD_START_S", ALWAYS_CACHED_FIRST_S)

@@ -113,6 +113,7 @@ def event(working):
     working.site.clock = time.time
 
 
+@pytest.mark.long
 def test_a_frozen_board_stands_still_until_the_end_and_own_scores_go_on(event):
     event.make(Phase(name="final", closes=event.at(3), **LIMITS), frozen=event.at(1))
     ann, ben = event.team("ann"), event.team("ben")
@@ -133,6 +134,7 @@ def test_a_frozen_board_stands_still_until_the_end_and_own_scores_go_on(event):
     assert ben.get(f"/runs/{late['id']}/scores").json()["of"] == 2
 
 
+@pytest.mark.long
 def test_a_run_that_is_late_ends_or_may_be_finished_as_its_phase_says(event):
     event.make(
         Phase(name="strict", closes=event.at(1), late="refuse", **LIMITS),
@@ -153,6 +155,7 @@ def test_a_run_that_is_late_ends_or_may_be_finished_as_its_phase_says(event):
     assert event.board("kind") == ["ann"]
 
 
+@pytest.mark.long
 def test_scores_and_boards_are_shown_when_the_phase_closes(event):
     event.make(Phase(name="blind", closes=event.at(1), **(LIMITS | {"shows": "prompts"})))
     ann = event.team("ann")
@@ -165,6 +168,7 @@ def test_scores_and_boards_are_shown_when_the_phase_closes(event):
     assert ann.get(f"/runs/{run['id']}/scores").json()["scores"]
 
 
+@pytest.mark.long
 @pytest.mark.postgresql
 def test_a_challenge_that_is_closed_ends_its_runs_keeps_its_board_and_can_be_opened_again(event):
     event.make(Phase(name="final", **LIMITS))

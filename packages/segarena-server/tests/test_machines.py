@@ -50,6 +50,7 @@ def api(machines, serve_site):
     return served.api(served.token("ada"))
 
 
+@pytest.mark.long
 def test_what_one_machine_evaluates_the_other_serves(machines, api):
     serving = machines[0]
     run = api.post(

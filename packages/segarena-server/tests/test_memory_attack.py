@@ -115,6 +115,7 @@ def mean_of(site, run_id, statistic):
     return mean
 
 
+@pytest.mark.long
 def test_what_was_told_before_makes_a_run_better(attacked):
     site, runs = attacked
     first, second = runs["first"][0], runs["second"][0]

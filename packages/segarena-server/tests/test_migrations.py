@@ -40,6 +40,7 @@ def test_tables_created_from_the_models_and_by_migrations_have_the_same_columns(
         assert constraint["constrained_columns"] == [column.name for column in table.primary_key]
 
 
+@pytest.mark.long
 def test_the_baseline_downgrades_to_an_empty_database_and_upgrades_again(empty_database):
     bring_up_to_date(empty_database)
     migrate(empty_database, "base")
@@ -49,6 +50,7 @@ def test_the_baseline_downgrades_to_an_empty_database_and_upgrades_again(empty_d
     assert set(OrmModel.metadata.tables) < set(inspect(empty_database.engine).get_table_names())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("revision", "advice"),
     [("collecting", "commit 7d4051f3 with it once"), ("x", "later version.*install that version")],
@@ -79,6 +81,7 @@ def test_a_database_at_the_newest_revision_opens_with_its_rows(database):
         assert session.scalars(select(Person.name)).all() == ["ada"]
 
 
+@pytest.mark.long
 def test_a_database_of_the_baseline_gets_the_later_columns_and_keeps_its_runs(empty_database):
     migrate(empty_database, BASELINE)
     with empty_database.writing() as session:
@@ -114,6 +117,7 @@ def test_an_unknown_revision_is_rejected_with_the_known_ones(empty_database):
         migrate(empty_database, "nonsense")
 
 
+@pytest.mark.long
 def test_the_command_migrates_down_and_up(tmp_path):
     site = open_site(tmp_path / "data", Settings())
     site.database.close()
@@ -125,6 +129,7 @@ def test_the_command_migrates_down_and_up(tmp_path):
         assert result.output.strip() == expected
 
 
+@pytest.mark.long
 def test_keys_of_the_revision_before_the_second_factor_stay_and_pending_sign_ins_are_allowed(
     empty_database,
 ):
@@ -152,6 +157,7 @@ def test_keys_of_the_revision_before_the_second_factor_stay_and_pending_sign_ins
         session.execute(text(insert.format(number=4, kind="factor")))
 
 
+@pytest.mark.long
 def test_organisers_of_before_keep_the_challenges_that_are_there(empty_database):
     migrate(empty_database, "second_factor")
     person = (

@@ -159,6 +159,7 @@ def test_a_copy_taken_while_it_is_written_to_has_all_that_was_there_before(serve
     assert (tmp_path / "copy").stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.long
 def test_a_copy_of_a_server_on_postgresql_has_its_database_as_pg_restore_takes_it(
     postgres, tmp_path
 ):

@@ -94,6 +94,7 @@ def test_another_server_that_starts_beside_a_running_one_ends_no_outage(sites):
         assert outages == ()
 
 
+@pytest.mark.long
 def test_only_the_newest_outages_are_kept(sites):
     site = sites()
     with recording(site):
@@ -156,6 +157,7 @@ def challenge(tmp_path):
     site.database.close()
 
 
+@pytest.mark.long
 def test_an_outage_of_an_hour_costs_the_waiting_answer_nothing(challenge):
     site, token = challenge
     port = free_port()

@@ -102,6 +102,7 @@ def test_a_database_that_is_none_is_told_in_a_line_and_one_that_is_not_there_is_
     assert not file.exists()
 
 
+@pytest.mark.long
 def test_tables_of_another_version_are_told(data, monkeypatch, opened):
     site = opened(data)
     migrate(site.database, "base")
@@ -149,6 +150,7 @@ def test_what_others_could_read_is_told(data):
     assert stat.S_IMODE((data / "secret").stat().st_mode) == 0o644
 
 
+@pytest.mark.long
 def test_a_sample_that_is_gone_is_told(data, opened):
     site = opened(data)
     phase = Phase(name="a", samples_per_run=1)

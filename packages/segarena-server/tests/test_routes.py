@@ -290,6 +290,7 @@ def test_no_package_may_have_an_address_that_is_ours():
     assert {route.path.split("/")[1] for _, route in routes()} == RESERVED_NAMES
 
 
+@pytest.mark.long
 def test_routes_of_other_packages_stand_behind_the_same_guard(scene, served):
     served.client().get("/")
     for method, route in brought():
@@ -303,7 +304,15 @@ def test_routes_of_other_packages_stand_behind_the_same_guard(scene, served):
             )
 
 
-@pytest.mark.parametrize("person", PERSONS)
+@pytest.mark.parametrize(
+    "person",
+    [
+        person
+        if person in (NOBODY, OTHER, ELSEWHERE)
+        else pytest.param(person, marks=pytest.mark.long)
+        for person in PERSONS
+    ],
+)
 def test_nobody_gets_where_they_may_not(scene, served, person):
     # An admin deletes the account with this number.
     values = {**scene[2], "person_id": bystander_id(served, f"Bystander of {person}")}

@@ -73,6 +73,7 @@ def wait_until(is_so):
         time.sleep(0.05)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(bool(NO_SANDBOX), reason=NO_SANDBOX or "confined")
 def test_a_server_killed_while_it_judges_a_program_goes_on_and_writes_once(tmp_path):
     with socket.socket() as free:

@@ -76,6 +76,7 @@ def addresses():
                 yield method, path
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("who", ["stranger", "participant", "organiser"])
 def test_no_route_fetches_an_address_that_it_is_given(served, people, outgoing, who):
     client = people[who]

@@ -116,6 +116,7 @@ def ask(method, address, path, **options):
     return httpx2.request(method, f"{address}{path}", timeout=60, trust_env=False, **options)
 
 
+@pytest.mark.long
 def test_a_turn_received_by_one_is_evaluated_by_another_and_waited_for_at_a_third(several, token):
     _, (first, second), _, _ = several
     head = {"authorization": f"Bearer {token}"}
@@ -144,6 +145,7 @@ def test_a_turn_received_by_one_is_evaluated_by_another_and_waited_for_at_a_thir
     assert told["fault"] == ""
 
 
+@pytest.mark.long
 def test_what_a_killed_process_had_to_evaluate_is_evaluated_by_the_next(several, token):
     site, (first, second), _, _ = several
     head = {"authorization": f"Bearer {token}"}
@@ -175,6 +177,7 @@ def test_what_a_killed_process_had_to_evaluate_is_evaluated_by_the_next(several,
         assert session.get_one(Turns, (run["id"], 0, 0)).tries == 1
 
 
+@pytest.mark.long
 def test_whoever_signs_in_at_one_is_signed_in_at_the_others_and_their_forms_are_taken(several):
     site, (first, second), _, _ = several
     with site.database.writing() as session:
@@ -189,6 +192,7 @@ def test_whoever_signs_in_at_one_is_signed_in_at_the_others_and_their_forms_are_
     assert "sat_" in made.text
 
 
+@pytest.mark.long
 def test_a_folder_that_the_others_do_not_have_is_refused(several, tmp_path):
     with pytest.raises(StoreError, match="not the folder of this database's other servers"):
         open_site(tmp_path / "elsewhere", Settings(db=several[3]))

@@ -60,6 +60,7 @@ def send_first(api, run):
     return answer, time.perf_counter() - started
 
 
+@pytest.mark.long
 def test_a_reply_of_a_test_leaves_at_a_tick_and_nothing_says_before_that_it_is_there(
     phases, monkeypatch
 ):
@@ -208,6 +209,7 @@ def test_what_is_another_ones_is_refused_in_the_words_and_with_the_work_of_what_
     assert said[0][3]
 
 
+@pytest.mark.long
 def test_names_cannot_be_guessed(phases):
     """Keys of samples have at least 128 random bits and differ between runs; so do generated seeds."""
     api = phases.api(phases.token("guessing"))
@@ -229,6 +231,7 @@ def test_names_cannot_be_guessed(phases):
     assert seeds[0] != seeds[1]
 
 
+@pytest.mark.long
 @pytest.mark.postgresql
 def test_a_seed_that_can_be_guessed_is_a_fault_of_a_test(working):
     phases = (Phase(name="a", seed=7), Phase(name="b", kind="practice", seed=7))
@@ -264,6 +267,7 @@ def test_a_wrong_password_takes_as_much_work_whoever_it_is_for(phases, monkeypat
     assert len(worked) == 1
 
 
+@pytest.mark.long
 def test_what_is_verified_for_nobody_has_the_parameters_of_what_is_kept():
     assert extract_parameters(passwords._DUMMY_HASH) == extract_parameters(
         PasswordHasher().hash("a password")

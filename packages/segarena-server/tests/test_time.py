@@ -90,6 +90,7 @@ def clocks(monkeypatch):
     return move
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("jump_s", [HOUR_S, -HOUR_S])
 def test_a_clock_that_jumps_changes_no_charge(timed, clocks, jump_s):
     dialogue = Dialogue(timed, "short")
@@ -102,6 +103,7 @@ def test_a_clock_that_jumps_changes_no_charge(timed, clocks, jump_s):
     assert said.rounds
 
 
+@pytest.mark.long
 @pytest.mark.postgresql
 def test_a_stall_is_charged_pointed_out_and_changes_no_score(timed, clocks):
     dialogue = Dialogue(timed, "long")
@@ -117,6 +119,7 @@ def test_a_stall_is_charged_pointed_out_and_changes_no_score(timed, clocks):
     assert "12 ms" in page
 
 
+@pytest.mark.long
 def test_a_pause_beyond_the_time_ends_the_dialogue_and_says_so(timed, clocks):
     dialogue = Dialogue(timed, "short")
     clocks(start_s=HOUR_S, day_s=HOUR_S)

@@ -251,7 +251,15 @@ def test_the_table_of_this_test_is_that_of_the_studio():
     assert all(isinstance(route, Route) and required_role(route.endpoint) for _, route in found)
 
 
-@pytest.mark.parametrize("person", PERSONS)
+@pytest.mark.parametrize(
+    "person",
+    [
+        person
+        if person in (NOBODY, OTHER, SECOND)
+        else pytest.param(person, marks=pytest.mark.long)
+        for person in PERSONS
+    ],
+)
 def test_nobody_gets_where_they_may_not(scene_of_all, person):
     wrong = []
     for (method, path), who in WHO.items():

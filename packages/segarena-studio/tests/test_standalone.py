@@ -26,6 +26,7 @@ def key_of_another(site):
         return create_key(session, "session", site.now(), person_id=person.id)
 
 
+@pytest.mark.long
 def test_the_printed_link_opens_it_for_its_person(alone):
     client = alone.served.client(follow_redirects=True)
     assert client.get("/studio").url.path == "/sign-in"

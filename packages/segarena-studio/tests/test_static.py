@@ -150,10 +150,12 @@ def asked():
     return list(zip(documents, json.loads(done.stdout), strict=True))
 
 
+@pytest.mark.long
 def test_documents_come_back_as_they_were(asked):
     assert all(said["document"] == document for document, said in asked)
 
 
+@pytest.mark.long
 def test_outlines_measure_the_same(asked):
     simple = 0
     for document, said in asked:
@@ -176,6 +178,7 @@ def test_outlines_measure_the_same(asked):
     assert 100 < simple < sum(len(document["regions"]) for document, _ in asked) - 50
 
 
+@pytest.mark.long
 def test_pixels_are_the_same_to_the_last(asked):
     for document, said in asked:
         rasters = rasterise(scene_of(document))

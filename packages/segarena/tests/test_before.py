@@ -136,10 +136,8 @@ def test_a_damaged_name_of_a_column_is_told(tmp_path):
 
 
 # "unfinished" is a longer run of the benchmark "clicks".
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(name, marks=pytest.mark.long) if name == "clicks" else name for name in SAME_RUN],
-)
+@pytest.mark.long
+@pytest.mark.parametrize("name", SAME_RUN)
 def test_the_same_command_goes_on_there(name, tmp_path):
     folder = unpacked(name, tmp_path)
     benchmark, options = SAME_RUN[name]

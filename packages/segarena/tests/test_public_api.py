@@ -69,6 +69,7 @@ def test_the_command_line_starts_without_heavy_packages():
     assert not loaded & {"torch", "polars", "cv2", "scipy", "skimage"}
 
 
+@pytest.mark.long
 def test_looking_a_plugin_up_loads_no_torch():
     assert "torch" not in modules_after(
         "from segarena.registry import plugin_kinds, plugins_by_name\nfor k in plugin_kinds(): plugins_by_name(k)"

@@ -267,6 +267,7 @@ def broken_package(folder):
     )
 
 
+@pytest.mark.long
 def test_a_broken_third_party_package_stops_nobody_and_is_named_when_a_plugin_is_not_found(
     tmp_path,
 ):
@@ -281,6 +282,7 @@ def test_a_broken_third_party_package_stops_nobody_and_is_named_when_a_plugin_is
     assert done.stderr.index(named) < done.stderr.index("no segmenter is called 'zzzzzz'")
 
 
+@pytest.mark.long
 def test_a_module_of_ours_that_fails_is_named_and_stops_nobody_else(tmp_path):
     lines = [
         "import sys; sys.modules['segarena.systems.volumes.datasets.phantom'] = None",

@@ -35,6 +35,7 @@ def runs(tmp_path_factory):
     return read
 
 
+@pytest.mark.long
 def test_each_statistic_of_the_summary_is_ranked_for_each_simulated_user(runs):
     found = rank_loaded_runs(runs)
     assert [(one.user, one.statistic) for one in found] == [

@@ -48,6 +48,7 @@ def of(found, name):
     return next(user for user in found.scopes[0].users if user.user == name)
 
 
+@pytest.mark.long
 def test_a_user_who_is_the_one_that_made_the_people_passes(two_people):
     _, found = two_people
     aimer = of(found, "Aimer")
@@ -119,6 +120,7 @@ def test_work_that_is_done_is_not_done_again(tmp_path):
     assert all(resumed == units for resumed, units in told[1].values())
 
 
+@pytest.mark.long
 def test_labels_are_held_apart_where_there_are_several(tmp_path):
     folder = write_people(
         tmp_path / "labels", {"anna": Boxer()}, images=24, labels=("leaf", "cell")
@@ -199,6 +201,7 @@ def test_answers_with_one_id_are_refused(tmp_path):
         compare_users([f"{USERS_FILE}:Aimer"], folder)
 
 
+@pytest.mark.long
 def test_other_groups_are_tested_anew(tmp_path):
     folder = write_people(tmp_path / "clicks", {"anna": Aimer()}, images=12)
     first = compare_users([f"{USERS_FILE}:Aimer"], folder, kept=tmp_path / "done")
@@ -211,6 +214,7 @@ def test_other_groups_are_tested_anew(tmp_path):
     assert again.scopes == compare_users([f"{USERS_FILE}:Aimer"], folder).scopes != first.scopes
 
 
+@pytest.mark.long
 def test_a_user_whose_file_was_fitted_anew_is_asked_again(tmp_path):
     folder = write_people(tmp_path / "boxes", {"anna": Boxer()}, images=12)
     file = tmp_path / "boxes.toml"
@@ -228,6 +232,7 @@ def test_a_user_whose_file_was_fitted_anew_is_asked_again(tmp_path):
     ]
 
 
+@pytest.mark.long
 def test_the_page_shows_seconds_where_they_are_known(tmp_path):
     folder = write_people(tmp_path / "clicks", {"anna": Aimer()}, images=12)
     untimed = write_comparison(compare_users(["centre"], folder), tmp_path / "untimed")

@@ -49,6 +49,7 @@ def given(habits, count=240, *, people=1, pointer="mouse", earlier=False, seed=0
         yield PersonClick(goal, tuple(place.tolist()), before, f"p{name}", pointer)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("power", [1.5, 4.0])
 def test_the_power_of_depth_is_the_one_that_clicks_were_drawn_with(power):
     found = fit_clicks(given(msgspec.structs.replace(HABITS, centredness=power), 120), "made here")
@@ -81,6 +82,7 @@ def test_how_steady_the_hand_is_shows_on_thin_things():
     assert fit_clicks(thin_clicks(0.002), "made here").hands["touch"].unsteady <= 0.005
 
 
+@pytest.mark.long
 def test_what_lies_between_people_is_told_from_chance():
     alike = msgspec.structs.replace(HABITS, centredness=1.5)
     apart = msgspec.structs.replace(alike, between_people=0.8)
@@ -88,6 +90,7 @@ def test_what_lies_between_people_is_told_from_chance():
     assert fit_clicks(given(apart, 160, people=8, seed=3), "made here").between_people >= 0.4
 
 
+@pytest.mark.long
 def test_whether_earlier_clicks_repel_or_draw_is_told():
     repelled, drawn = (msgspec.structs.replace(HABITS, avoid=avoid) for avoid in (3.0, -1.0))
     assert fit_clicks(given(repelled, 60, earlier=True), "made here").avoid >= 1.5

@@ -20,6 +20,7 @@ def pairs(count, *, together):
         yield SlicePair(surface, habits, one, np.concatenate(one if together else other))
 
 
+@pytest.mark.long
 def test_strokes_that_repeat_hang_together_and_strokes_that_do_not_do_not():
     hand = read_stroke_model()
     repeated = fit_cohesion(list(pairs(6, together=True)), hand, np.random.default_rng(1))

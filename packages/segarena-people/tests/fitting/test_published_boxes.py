@@ -7,6 +7,7 @@ from segarena.users.habits.habit_files import SHIPPED_HABITS, read_habits
 from segarena_people.fitting.published_boxes import published_boxes
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("drawn", ["drag", "extreme"])
 def test_the_habits_that_are_shipped_are_those_fitted_to_what_is_published(drawn):
     shipped = read_habits(SHIPPED_HABITS / f"boxes-{drawn}.toml", BoxHabits)

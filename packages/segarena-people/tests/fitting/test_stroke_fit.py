@@ -31,6 +31,7 @@ def fitted_file(tmp_path_factory):
     return folder / "hand.npz"
 
 
+@pytest.mark.long
 def test_the_same_strokes_give_the_same_bytes(fitted_file):
     again = fit_scribbler(read_drawings(Collection.open(fitted_file.parent / "given")))
     assert again.packed() == fitted_file.read_bytes()

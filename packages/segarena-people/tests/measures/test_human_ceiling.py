@@ -69,6 +69,7 @@ def test_pairs_with_too_little_in_common_are_left_out_and_named():
         ceiling_by_person(features[kept], persons[kept], images[kept], n=25)
 
 
+@pytest.mark.long
 def test_halves_of_one_crowd_are_not_told_apart_though_its_people_are():
     features, _, images = three_people(images=60)
     found = ceiling_by_halves(features, images, splits=4)
@@ -114,6 +115,7 @@ def against_each(features, persons, images, user):
     return [classifier_test.c2st(values, user, (groups, groups)) for values, groups in own]
 
 
+@pytest.mark.long
 def test_a_user_like_one_more_person_is_not_beyond_people_and_another_is():
     features, persons, images = three_people(images=40, shift=(0, 1, 2))
     people = ceiling_by_person(features, persons, images)

@@ -1,5 +1,6 @@
 """Queue information for waiting clients: their position, and an estimate that clock changes do not distort."""
 
+import pytest
 from sqlalchemy import update
 
 from segarena_server.api.queue_position import (
@@ -26,6 +27,7 @@ def begun(session):
     return run
 
 
+@pytest.mark.long
 def test_a_turn_is_told_its_place_and_how_long_those_before_it_will_take(database):
     states = ["done", "done", "done", "leased", "leased", "waiting", "waiting", "waiting"]
     with database.writing() as session:

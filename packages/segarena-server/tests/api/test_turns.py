@@ -107,6 +107,7 @@ def wait_until_over(api, run):
     raise AssertionError(told)
 
 
+@pytest.mark.long
 def test_a_run_is_held_to_its_end_and_leaves_a_run_folder(working, api, run):
     assert len(hold(api, run)) == 3
     told = wait_until_over(api, run)
@@ -136,6 +137,7 @@ def test_the_same_turn_again_gets_the_same_bytes_and_counts_once(working, api, r
         assert len(session.scalars(select(Turns).where(Turns.run_id == run["id"])).all()) == 2
 
 
+@pytest.mark.long
 @pytest.mark.postgresql
 def test_a_turn_with_other_content_or_too_early_is_refused(api, run):
     opening = turn_of(opens=[0])
@@ -203,6 +205,7 @@ def test_time_runs_from_the_prompts_sent_to_the_answer(working, api, run):
     assert (first.charged_s, second.is_sure) == (0.0, True)
 
 
+@pytest.mark.long
 @pytest.mark.postgresql
 def test_a_run_can_be_ended_early_and_what_was_begun_ends_with_it(working, api, run):
     sample = sample_of(api, run)
@@ -215,6 +218,7 @@ def test_a_run_can_be_ended_early_and_what_was_begun_ends_with_it(working, api, 
     assert records["failure"].drop_nulls().str.contains("ended before").any()
 
 
+@pytest.mark.long
 def test_a_run_that_is_ended_before_a_sample_was_begun_says_so_of_that_sample(
     working, api, challenge
 ):

@@ -205,6 +205,7 @@ SEEDS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("database", "seed"), SEEDS, indirect=["database"])
 def test_joining_and_leaving_teams_gives_nobody_a_second_dialogue(event, seed):
     """One account moves between teams of others who begin no runs, and begins runs in each."""
@@ -226,6 +227,7 @@ def test_joining_and_leaving_teams_gives_nobody_a_second_dialogue(event, seed):
     assert event.given() == {f"s{n}": ROUNDS for n in range(SAMPLES)}
 
 
+@pytest.mark.long
 @pytest.mark.postgresql
 def test_whoever_deletes_the_account_and_comes_back_to_the_team_gets_nothing_new(event, tmp_path):
     ada, bela = event.person("ada"), event.person("bela")

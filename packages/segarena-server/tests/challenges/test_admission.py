@@ -93,6 +93,7 @@ def refusal(answer):
     return answer.json()["error"]
 
 
+@pytest.mark.long
 @pytest.mark.postgresql
 def test_no_run_begins_before_the_terms_are_accepted(on_both):
     challenge = Challenge(on_both, terms="Use the images **here** alone.")
@@ -214,6 +215,7 @@ def test_a_challenge_that_is_open_takes_no_requests(on_both):
     assert challenge.begin(api).status_code == 201
 
 
+@pytest.mark.long
 @pytest.mark.postgresql
 def test_the_page_asks_for_what_is_missing_and_nothing_else(on_both):
     challenge = Challenge(
@@ -268,6 +270,7 @@ def test_organisers_who_want_e_mails_hear_of_requests_and_the_team_of_the_decisi
     assert "too late" in declined.text
 
 
+@pytest.mark.long
 @pytest.mark.postgresql
 def test_a_deleted_account_leaves_no_words_and_the_decision_stays(on_both):
     challenge = Challenge(on_both, terms="terms", approves_teams=True)
@@ -291,6 +294,7 @@ def test_a_deleted_account_leaves_no_words_and_the_decision_stays(on_both):
         assert session.scalars(accepted).all() == []
 
 
+@pytest.mark.long
 @pytest.mark.postgresql
 def test_organisers_see_waiting_teams_on_their_first_pages(on_both):
     challenge = Challenge(on_both, approves_teams=True)
@@ -307,6 +311,7 @@ def test_organisers_see_waiting_teams_on_their_first_pages(on_both):
     assert link not in organiser.get("/").text
 
 
+@pytest.mark.long
 @pytest.mark.postgresql
 def test_enter_in_the_reason_does_not_approve_a_team(on_both):
     challenge = Challenge(on_both, approves_teams=True)

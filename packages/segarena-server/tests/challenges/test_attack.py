@@ -101,6 +101,7 @@ def attack(
     return kept
 
 
+@pytest.mark.long
 def test_unlimited_runs_open_no_more_than_one_honest_dialogue(event):
     honest = honest_leaks(event)
     evaluator = Evaluator(event)
@@ -116,6 +117,7 @@ def test_unlimited_runs_open_no_more_than_one_honest_dialogue(event):
     assert np.mean(list(honest.values())) > 0.6  # what one dialogue by the rules gives away already
 
 
+@pytest.mark.long
 def test_without_the_budget_the_attack_succeeds(event):
     """The test above can fail: prompts of a few dialogues reveal much more than those of one."""
     honest, evaluator = honest_leaks(event), Evaluator(event)

@@ -119,6 +119,7 @@ def test_what_judges_changes_before_the_first_run_and_not_after(site):
     assert told(site) == []
 
 
+@pytest.mark.long
 def test_another_benchmark_lays_the_samples_ready_again(site):
     laid = change_challenge(site, "c", changed(benchmark="clicks(rounds=4)"))
     assert laid.samples == len(pooled(site)) > 0
@@ -144,6 +145,7 @@ def test_a_look_says_what_it_would_be_and_keeps_nothing(site):
     assert found.megabytes > 0
 
 
+@pytest.mark.long
 def test_of_a_first_run_and_a_change_at_once_one_waits_for_the_other(site):
     """A run that begins while the benchmark is changed uses the old or the new one, and its samples are prepared."""
     with site.database.writing() as session:

@@ -67,6 +67,7 @@ def test_it_is_what_pixels_say(runs, other):
         assert found.is_near == (other in ("good", "copied"))
 
 
+@pytest.mark.long
 def test_a_sketch_never_says_less_than_the_masks(runs):
     names = ("good", "copied", "nearly", "worse", "nothing")
     sketches = {name: sketch_of(runs(name)) for name in names}

@@ -150,6 +150,7 @@ def audited(site):
         return {one.run.id: one for one in audit_challenge(session, existing_challenge(site, "c"))}
 
 
+@pytest.mark.long
 def test_what_prompts_gave_away_is_kept_when_a_run_ends(scene):
     found = audited(scene.site)
     assert list(found) == ["anna-final", "bela-final", "caro-final", "anna-practice"]
@@ -201,6 +202,7 @@ def test_runs_of_different_teams_that_look_like_one_are_named(scene):
     assert not any("looks like" in flag for flag in found["caro-final"].flags)
 
 
+@pytest.mark.long
 @pytest.mark.postgresql
 def test_what_is_no_better_than_its_prompts_is_pointed_out(scene):
     found = audited(scene.site)["anna-final"]
@@ -242,6 +244,7 @@ def test_its_team_sees_nothing_of_it(scene):
     assert "looks like" not in page.text
 
 
+@pytest.mark.long
 @pytest.mark.postgresql
 def test_what_could_not_be_found_is_told_and_can_be_found_again(scene):
     site = scene.site

@@ -52,6 +52,7 @@ def test_being_right_only_where_others_were_prompted_is_seen():
     assert found.early.mean == pytest.approx(0.5, abs=0.15)
 
 
+@pytest.mark.long
 def test_errors_that_do_not_depend_on_others_prompts_are_no_knowledge():
     rng = np.random.default_rng(0)
     found = []
@@ -127,6 +128,7 @@ def test_a_run_that_is_wrong_where_others_were_prompted_is_not_suspect():
     assert measure_knowledge(dialogues(0.0, 0.0)).p == 1.0
 
 
+@pytest.mark.long
 def test_without_knowledge_p_is_uniform_or_larger():
     rng = np.random.default_rng(1)
     p_values = [measure_knowledge(dialogues(*rng.normal(0, 0.1, 12))).p for _ in range(300)]

@@ -42,6 +42,7 @@ def attack(seed):
     return plain - truth.mean(), np.mean(best.values["u"]["S"]) - truth.mean(), steps
 
 
+@pytest.mark.long
 def test_who_tries_the_same_with_noise_many_times_seldom_moves():
     found = np.array([attack(seed) for seed in range(6)])
     plain, ladder, steps = found.mean(axis=0)

@@ -37,6 +37,7 @@ def attacks(pool):
     return {(attack.attacker, attack.accounts): attack for attack in measured}
 
 
+@pytest.mark.long
 def test_each_attacker_is_measured_and_the_strongest_comes_first(attacks):
     pooled = {("pool their prompts", accounts) for accounts in ACCOUNTS}
     assert set(attacks) == {(HONEST, 1), *((name, 1) for name in ATTACKERS), *pooled}

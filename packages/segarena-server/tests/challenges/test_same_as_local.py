@@ -37,6 +37,7 @@ def as_challenge(benchmark, dataset):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", RUNS)
 def test_the_records_are_those_of_a_local_run(name, pool, tmp_path):
     benchmark, dataset, segmenter, limit = RUNS[name]
@@ -80,6 +81,7 @@ def said(row):
     return {**as_plain(row), "prompts": read_prompts(row.prompts)}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", REPLAYED)
 def test_asked_again_a_segmenter_that_says_the_same_leaves_the_same(name):
     benchmark, dataset, segmenter, _ = REPLAYED[name]

@@ -163,6 +163,7 @@ def test_a_practice_of_the_same_pool_is_refused_at_once(site):
         make_challenge(site, describe("c", "demo", PRACTICE, TEST))
 
 
+@pytest.mark.long
 def test_a_practice_with_a_copy_is_refused_unless_it_is_allowed_in_words(site, pools):
     expected = r"c/practice reveals the ground truth of 1 of 2 .* test c/final .*nearly the same pixels.* astronaut"
     with pytest.raises(InvalidInput, match=expected):

@@ -26,6 +26,7 @@ def run(*words, code=0):
     return " ".join(done.output.split())
 
 
+@pytest.mark.long
 def test_a_run_says_in_one_line_what_to_do_and_join_does_it(server, tmp_path, monkeypatch):
     site, challenge = server
     monkeypatch.setenv("SEGARENA_TOKEN", token_of(site, "ann"))

@@ -67,6 +67,7 @@ CASES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", CASES)
 def test_a_run_at_a_server_is_the_run_that_has_the_truth(case, tmp_path):
     benchmark, dataset, segmenter, samples = CASES[case]
@@ -126,6 +127,7 @@ def test_scores_that_are_not_shown_are_in_no_record(tmp_path):
     assert not folder.config.metrics
 
 
+@pytest.mark.long
 def test_a_sample_is_fetched_once_for_all_runs(tmp_path):
     arena = Arena("clicks(rounds=1)", samples=2)
     with serving(arena) as server:
@@ -327,6 +329,7 @@ def test_which_phase_is_meant_must_be_clear(tmp_path, phases):
         run(server, tmp_path / "run")
 
 
+@pytest.mark.long
 def test_the_command_says_where_the_run_lies_and_stands(tmp_path):
     arena = Arena("clicks(rounds=1)", **PRACTICE)
     with serving(arena) as server:

@@ -74,6 +74,7 @@ def everything(folder):
                 np.savez_compressed(folder / "masks" / key / f"{number}.npz", mask=mask)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["photos", "scans"])
 def test_masks_are_fetched_for_and_sent(name, do, tmp_path):
     said = do("fetch", f"SERVER/challenges/{name}", "--out", tmp_path / "mine")
@@ -86,6 +87,7 @@ def test_masks_are_fetched_for_and_sent(name, do, tmp_path):
     assert "judged" in again  # the same is the same
 
 
+@pytest.mark.long
 def test_a_run_of_ones_own_is_sent(do, tmp_path):
     path = tmp_path / "run"
     do(

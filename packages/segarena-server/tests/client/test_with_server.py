@@ -59,8 +59,7 @@ def arena(tmp_path_factory):
 @pytest.mark.parametrize(
     "slug",
     [
-        # The benchmark of `video` by its published protocol.
-        pytest.param(slug, marks=[pytest.mark.long] if slug == "published" else [])
+        slug if slug in ("groups", "one-shot") else pytest.param(slug, marks=pytest.mark.long)
         for slug in CASES
     ],
 )
@@ -94,6 +93,7 @@ def test_the_run_at_the_server_is_the_run_that_has_the_truth(arena, tmp_path, sl
     assert shown
 
 
+@pytest.mark.long
 def test_the_participants_own_clock_is_told_beside_the_servers(arena, tmp_path, monkeypatch):
     site, _, address = arena
     monkeypatch.setenv("SEGARENA_TOKEN", token_of(site, "own clock"))
@@ -111,6 +111,7 @@ def test_the_participants_own_clock_is_told_beside_the_servers(arena, tmp_path, 
     assert sum(answered) == pytest.approx(own)
 
 
+@pytest.mark.long
 def test_two_processes_and_a_script_of_its_own_leave_the_same_records(arena, tmp_path, monkeypatch):
     site, _, address = arena
     url = f"{address}/challenges/more"
@@ -130,6 +131,7 @@ def test_two_processes_and_a_script_of_its_own_leave_the_same_records(arena, tmp
     assert two.records().sort(KEYS).equals(own.records().sort(KEYS))
 
 
+@pytest.mark.long
 def test_an_answer_that_comes_late_is_dropped_by_the_clock_of_the_server(
     arena, tmp_path, monkeypatch
 ):
@@ -239,6 +241,7 @@ def test_a_run_outlives_the_death_of_its_client_and_of_its_server(tmp_path, monk
     assert there.records().sort(KEYS).equals(here.records().sort(KEYS))
 
 
+@pytest.mark.long
 def test_a_second_run_about_the_same_samples_gets_the_same_prompts(arena, tmp_path, monkeypatch):
     site, _, address = arena
     monkeypatch.setenv("SEGARENA_TOKEN", token_of(site, "twice"))

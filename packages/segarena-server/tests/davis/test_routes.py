@@ -196,6 +196,7 @@ def test_a_session_there_is_the_session_here(arena, begin, videos, tmp_path):
     }
 
 
+@pytest.mark.long
 def test_an_open_test_tells_means_over_the_run_and_a_repeat_is_announced(arena, begin, videos):
     site, _ = arena
     token = token_of(site, "curious")
@@ -231,6 +232,7 @@ def person_of(site, name):
         return session.scalars(select(Person.id).where(Person.name == name)).one()
 
 
+@pytest.mark.long
 def test_first_scribbles_of_people_arrive_where_they_drew_them(begin):
     """In people's files a fraction of 1 is the last pixel; for the robot, from the second round on, the size."""
     client = begin("people", "drawn on by people")
@@ -289,6 +291,7 @@ def test_what_is_sent_twice_counts_once(begin, videos):
     assert begin("videos", "other", key=client.key).samples == client.samples
 
 
+@pytest.mark.long
 def test_the_clock_of_the_server_decides_whatever_a_program_says(arena, begin, videos):
     """Answers after the time limit of a sample are accepted but do not count, and the session continues."""
     site, _ = arena
@@ -308,6 +311,7 @@ def test_the_clock_of_the_server_decides_whatever_a_program_says(arena, begin, v
     assert run.timings().height == len(client.samples)
 
 
+@pytest.mark.long
 def test_no_is_said_as_the_published_server_says_it(arena, begin, videos):
     token = token_of(arena[0], "no")
     client = begin("careful", token=token)
@@ -330,6 +334,7 @@ def test_no_is_said_as_the_published_server_says_it(arena, begin, videos):
     assert (wrong.status_code, set(wrong.json())) == (405, {"error", "message"})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "spoilt", ["size", "frames", "counts", "objects", "commas", "json", "nested"]
 )

@@ -60,6 +60,7 @@ def hold(session, most=1000):
     return seen
 
 
+@pytest.mark.long
 def test_a_script_at_a_server_leaves_the_records_that_it_leaves_here(arena, tmp_path):
     site, url = arena
     token = token_of(site, "ann")
@@ -76,6 +77,7 @@ def test_a_script_at_a_server_leaves_the_records_that_it_leaves_here(arena, tmp_
     assert not {sequence for sequence, _, _ in there} & {sequence for sequence, _, _ in here}
 
 
+@pytest.mark.long
 def test_a_session_that_was_left_goes_on_with_all_that_was_drawn(arena, tmp_path):
     site, url = arena
     token = token_of(site, "bob")
@@ -91,6 +93,7 @@ def test_a_session_that_was_left_goes_on_with_all_that_was_drawn(arena, tmp_path
     assert summary["state"] == "over"
 
 
+@pytest.mark.long
 def test_sequences_that_are_here_too_are_called_as_they_are_here(arena, tmp_path):
     site, url = arena
     token = token_of(site, "cid")

@@ -26,6 +26,7 @@ def person(name):
     )
 
 
+@pytest.mark.long
 def test_a_later_schema_is_refused_in_a_line(database):
     with database.engine.begin() as connection:
         connection.exec_driver_sql("UPDATE alembic_version SET version_num = '9999'")
@@ -157,6 +158,7 @@ def test_a_connection_that_breaks_below_the_driver_is_told_as_away(database):
         raise BrokenPipeError
 
 
+@pytest.mark.long
 def test_a_database_that_was_started_again_is_told_and_then_used_again(postgres):
     database = Database(postgres.new_database())
     bring_up_to_date(database)
@@ -212,6 +214,7 @@ def test_a_connection_that_is_opened_after_the_end_is_closed_when_it_is_returned
     wait_until_none_connected(database)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["unix", "tcp"])
 def test_a_server_that_ends_while_it_is_greeted_leaves_no_socket_open(kind, tmp_path):
     path = tmp_path / "socket"

@@ -96,6 +96,7 @@ def test_the_second_request_of_a_connection_has_the_same_time(connect):
     assert wait_until_closed([slow]) == 0
 
 
+@pytest.mark.long
 def test_requests_that_come_in_pieces_and_one_after_the_other_are_answered(connect):
     # Together they take longer than one may. A busy machine may take too long for one of them: then begin anew.
     until = time.monotonic() + PATIENCE_S

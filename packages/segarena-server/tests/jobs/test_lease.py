@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from segarena_server.jobs.lease import LeaseWatch, is_gone, new_lease
 
 
@@ -14,6 +16,7 @@ def lease_of_another_process():
     ).stdout.strip()
 
 
+@pytest.mark.long
 def test_this_process_is_not_gone_and_one_that_ended_is():
     assert not is_gone(new_lease())
     assert is_gone(lease_of_another_process())

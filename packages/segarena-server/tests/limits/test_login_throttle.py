@@ -55,6 +55,7 @@ def test_whoever_has_to_wait_for_one_key_uses_up_no_other(servers):
         assert servers[1].take(HERE) == 0
 
 
+@pytest.mark.long
 @pytest.mark.postgresql
 def test_what_was_right_is_taken_back(servers):
     for _ in range(20):
@@ -128,6 +129,7 @@ def test_all_names_together_are_limited_for_one_address(throttle):
     assert sum(wrong(throttle, 3, name=f"name {number}") for number in range(20)) == 30
 
 
+@pytest.mark.long
 def test_guessing_from_many_addresses_slows_down_and_locks_nobody_out(throttle):
     through = [wrong(throttle, 5, address=f"10.0.1.{number}") for number in range(20)]
     assert through == [3] * 10 + [1] * 10

@@ -134,6 +134,7 @@ def test_a_new_password_has_a_length_and_is_not_the_name(served, new):
     assert told.status_code == 422
 
 
+@pytest.mark.long
 def test_a_copy_has_all_that_is_ones_own_and_nothing_of_others_or_of_the_truth(served, challenge):
     ada, other = served.person("Ada Copy"), served.person("Somebody Else")
     begin(served, other)

@@ -138,6 +138,7 @@ def test_a_known_device_has_no_more_tries_than_others_and_only_at_its_account(se
     assert sign_in(device, "Victim", "password of Victim").status_code == 429
 
 
+@pytest.mark.long
 def test_the_cookie_of_a_device_is_signed_and_opens_nothing(served):
     client = known_device(served, "Cookie")
     (name,) = [name for name in client.cookies if name.endswith("-device")]
@@ -159,6 +160,7 @@ def test_the_cookie_of_a_device_is_signed_and_opens_nothing(served):
     assert sign_in(client, "Cookie", "password of Cookie").status_code == 303
 
 
+@pytest.mark.long
 def test_an_old_cookie_of_a_device_is_no_longer_known(served, monkeypatch):
     client = known_device(served, "Old")
     lock_out(served, "Old", address="127.0.0.1")
@@ -169,6 +171,7 @@ def test_an_old_cookie_of_a_device_is_no_longer_known(served, monkeypatch):
         assert sign_in(client, "Old", "password of Old").status_code == 429
 
 
+@pytest.mark.long
 def test_a_school_behind_one_address_can_register(served):
     answers = []
     for number in range(40):

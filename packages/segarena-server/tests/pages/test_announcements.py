@@ -255,6 +255,7 @@ def test_the_copy_of_ones_data_has_the_announcements_that_one_wrote(posting, org
     assert [one["title"] for one in written] == ["New data"]
 
 
+@pytest.mark.long
 def test_the_pages_are_whole(posting, organiser, open_page, barriers, page_widths):
     for title in ("First", "Second " + "long " * 20):
         publish(

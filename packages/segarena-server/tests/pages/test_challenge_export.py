@@ -66,6 +66,7 @@ def site(tmp_path_factory):
     site.database.close()
 
 
+@pytest.mark.long
 def test_every_link_of_the_pages_holds(site, tmp_path):
     index = export_challenge(site, "spring", tmp_path / "pages")
     pages = sorted(tmp_path.rglob("*.html"))

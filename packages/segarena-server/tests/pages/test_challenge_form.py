@@ -64,6 +64,7 @@ def fault_beside(page, field):
     return found and found[1]
 
 
+@pytest.mark.long
 def test_a_challenge_is_looked_at_and_made(working, organiser):
     look = done(organiser, post(organiser, "/organise/new", do="look", **FORM))
     assert "Nothing has been created yet" in look.text
@@ -142,6 +143,7 @@ def test_what_cannot_be_opened_is_told_on_the_draft_and_can_be_tried_again(
     assert "Try again" in page.text
 
 
+@pytest.mark.long
 def test_dates_of_a_challenge_that_runs_are_changed_on_its_page(working, organiser):
     form = {**FORM, "slug": "running", "phases[1].closes": ""}
     look = done(organiser, post(organiser, "/organise/new", do="look", **form))

@@ -173,6 +173,7 @@ def test_the_export_has_the_description_and_its_images(served, organiser, tmp_pa
         assert archive.read("cats/files/images/cat.png").startswith(b"\x89PNG")
 
 
+@pytest.mark.long
 def test_sections_are_tabs_for_the_keyboard_and_follow_each_other_without_scripts(
     served, organiser, open_page, barriers, page_widths
 ):

@@ -35,6 +35,7 @@ def post(client, path, **form):
     return client.post(path, data={"key": key, **form})
 
 
+@pytest.mark.long
 def test_an_organiser_adds_another_by_name_who_manages_this_challenge_alone(site):
     olga = organiser(site, "Olga", "photos")
     oscar = organiser(site, "Oscar")
@@ -127,6 +128,7 @@ def test_a_draft_is_seen_by_whoever_described_it(site):
     assert organiser(site, "Other Maker", "photos").get(draft).status_code == 404
 
 
+@pytest.mark.long
 def test_members_of_other_roles_see_hidden_names_in_no_board(site):
     # An organiser of one challenge is a participant of all others.
     strange = organiser(site, "Strange", "films")

@@ -79,6 +79,7 @@ def confirmed(posting, mail, name, email):
     return client
 
 
+@pytest.mark.long
 def test_an_address_counts_once_its_owner_confirmed_it(posting, mail):
     client = posting.person("Ada")
     assert post(client, "/account/letters", email="ada@lab.example").status_code == 303
@@ -139,6 +140,7 @@ def test_the_answer_is_the_same_whether_there_is_such_an_account_or_not(posting,
     assert [letter.recipients for letter in mail.letters] == [["dora@lab.example"]] * 2
 
 
+@pytest.mark.long
 def test_letters_to_one_account_are_few_and_whoever_asks_for_many_waits(posting, mail):
     confirmed(posting, mail, "Ella", "ella@lab.example")
     client = posting.client()
@@ -159,6 +161,7 @@ def test_a_link_that_is_none_opens_nothing(posting, text):
     assert client.post("/address", data={"link": text}).status_code == 422
 
 
+@pytest.mark.long
 def test_a_key_of_one_kind_is_none_of_another(posting, mail):
     client = posting.person("Finn")
     post(client, "/account/letters", email="finn@lab.example")
@@ -198,6 +201,7 @@ def test_whoever_is_confirmed_is_told(posting, mail):
     assert (to, "is confirmed" in mail.letters[-1]["subject"]) == ("waiting@lab.example", True)
 
 
+@pytest.mark.long
 def test_without_a_mail_server_an_organiser_makes_the_link(served):
     person, organiser = served.person("Forgetful"), served.person("Helps", "organiser")
     assert "Ask an organiser" in served.client().get("/forgotten").text

@@ -223,6 +223,7 @@ def _refused(challenge_id, person_id, now, kept):
     )
 
 
+@pytest.mark.long
 def test_links_lead_to_every_page(maps):
     met = {path for pages in maps.values() for path in pages}
     assert met | set(NO_PAGES) == {route.path for route in ROUTES}
@@ -231,7 +232,14 @@ def test_links_lead_to_every_page(maps):
 @pytest.mark.parametrize(
     "sizes", [SIZES[:2], pytest.param(SIZES[2:], marks=pytest.mark.long)], ids=["usual", "others"]
 )
-@pytest.mark.parametrize("person", PERSONS)
+@pytest.mark.parametrize(
+    "person",
+    # Organisers and admins have most of the pages.
+    [
+        pytest.param(person, marks=pytest.mark.long) if person in ("olga", "ada") else person
+        for person in PERSONS
+    ],
+)
 def test_every_page_is_whole_for_everybody(
     person, sizes, fresh, working_alone, shown, open_page, barriers, page_widths
 ):
@@ -318,6 +326,7 @@ def fill(page, what, text):
     page.keyboard.insert_text(text)
 
 
+@pytest.mark.long
 def test_organising_by_keyboard_alone(serve, open_page):
     """From the link of the first start to a confirmed account."""
     starting = serve()
@@ -393,6 +402,7 @@ def test_taking_part_by_keyboard_alone(starting, open_page, tmp_path):
     assert "Ben" in page.text_content("main")
 
 
+@pytest.mark.long
 def test_times_are_those_of_the_visitor_s_zone(starting, open_page):
     """In India it is half past five when it is noon in UTC."""
     page = open_page(f"{starting.address}/sign-in", timezone_id="Asia/Kolkata")
@@ -401,6 +411,7 @@ def test_times_are_those_of_the_visitor_s_zone(starting, open_page):
     )
 
 
+@pytest.mark.long
 def test_pages_are_whole_without_scripts(working_alone, shown, maps, open_page):
     cookies = sign_in(working_alone, shown, "Ada").cookies
     page = open_page(working_alone.address, java_script_enabled=False)

@@ -322,6 +322,7 @@ def test_a_provider_that_describes_itself_oddly_is_not_used(lab, provider, told)
     held._configuration, held._keys = before
 
 
+@pytest.mark.long
 def test_somebody_connects_an_account_and_nobody_elses(lab, provider):
     client, other = lab.person("Has Password"), lab.person("Other Person")
     assert "Connect your account" in client.get("/account").text
@@ -393,6 +394,7 @@ def test_who_has_no_password_deletes_the_account_after_signing_in_just_now(lab, 
     )
 
 
+@pytest.mark.long
 def test_nobody_signs_in_with_a_password_that_is_none(lab, provider):
     client = lab.client()
     come(lab.client(), provider, "sub-no-password", "No Password")

@@ -205,6 +205,7 @@ def test_a_form_leads_back_to_the_list_and_nowhere_else(organiser, served):
         assert answer.headers["location"] == expected
 
 
+@pytest.mark.long
 def test_many_people_by_keyboard_alone_on_a_phone(
     served, organiser, open_page, page_widths, barriers
 ):
@@ -225,6 +226,7 @@ def test_many_people_by_keyboard_alone_on_a_phone(
     assert states(served, "Newcomer 08") == ["confirmed"]
 
 
+@pytest.mark.long
 def test_selecting_and_confirming_work_without_scripts(served, organiser, open_page):
     page = open_page(served.address, java_script_enabled=False)
     for name, value in organiser.cookies.items():

@@ -50,6 +50,7 @@ def rehearse(client, **form):
     raise AssertionError(page.text)
 
 
+@pytest.mark.long
 def test_a_segmenter_takes_part_and_what_a_participant_would_see_is_shown(
     working, organiser, tmp_path
 ):

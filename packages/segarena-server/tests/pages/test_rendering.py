@@ -18,6 +18,7 @@ def test_messages_end_with_a_full_stop(message, sentence):
     assert end_sentence(message) == sentence
 
 
+@pytest.mark.long
 def test_an_address_without_a_page_is_not_found(served):
     answer = served.client().get("/nothing")
     assert answer.status_code == 404

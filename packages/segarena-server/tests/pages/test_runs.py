@@ -92,6 +92,7 @@ def hidden_in(working, run):
         return session.get_one(RunSample, (run, 0)).sample
 
 
+@pytest.mark.long
 def test_a_run_lists_its_samples(working, scene):
     people, runs = scene
     page = people["ann"].get(f"/runs/{runs['final']}").text
@@ -105,6 +106,7 @@ def test_a_run_lists_its_samples(working, scene):
     assert f">{hidden}<" in people["eva"].get(f"/runs/{runs['final']}").text
 
 
+@pytest.mark.long
 def test_a_participant_of_a_test_sees_prompts_answers_and_seconds_and_nothing_else(working, scene):
     people, runs = scene
     hidden = hidden_in(working, runs["final"])

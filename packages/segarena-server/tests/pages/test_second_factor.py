@@ -172,6 +172,7 @@ def test_one_code_signs_in_one_of_many_at_once(served, clock):
     assert sum(is_in(client) for client in clients) == 1
 
 
+@pytest.mark.long
 def test_guessing_is_limited_even_for_the_right_code_and_with_fresh_sign_ins(served, clock):
     account = Account(served, clock, "Guessed")
     for _ in range(10):
@@ -472,6 +473,7 @@ def test_required_codes_ask_neither_tokens_nor_sessions_of_a_provider(served, cl
     assert client.get("/organise").status_code == 200
 
 
+@pytest.mark.long
 def test_setting_up_and_signing_in_by_keyboard_alone(served, open_page, page_widths, barriers):
     served.site.clock = time.time
     client = served.person("Keyboard", "admin")

@@ -100,6 +100,7 @@ def bystander(site):
         session.add(Person(id=2, name="Other", folded="other", **told))
 
 
+@pytest.mark.long
 def test_what_was_sent_is_in_the_copy_and_goes_with_the_account_unless_somebody_else_sent_the_same(
     site,
 ):
@@ -166,6 +167,7 @@ def test_a_segmenter_that_everybody_has_keeps_its_name(site):
         assert session.get_one(Run, "run-1").segmenter == "image-blind"
 
 
+@pytest.mark.long
 def test_a_copy_is_whole_when_a_file_is_lost(site):
     lost = send(site, 1, b"a program of zyx")
     site.folder.sent.path(lost.sha256).unlink()

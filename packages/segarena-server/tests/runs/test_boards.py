@@ -83,6 +83,7 @@ def visitors(served, scene):
     return served.person("Another Viewer", "viewer"), organiser
 
 
+@pytest.mark.long
 def test_the_board_has_each_run_and_whose_it_is(served, scene):
     page = served.person("A Viewer", "viewer").get("/challenges/c/shown/board")
     assert page.status_code == 200
@@ -237,6 +238,7 @@ def test_requests_at_the_same_time_share_a_board(served, scene, monkeypatch):
     assert len({id(one) for one in found}) == 1
 
 
+@pytest.mark.long
 def test_a_board_that_could_not_be_made_is_made_again(served, scene, monkeypatch):
     monkeypatch.setitem(served.site.things, boards.BoardCache, boards.BoardCache())
     with monkeypatch.context() as patch:
@@ -326,6 +328,7 @@ def test_only_an_organiser_adds_a_control_to_a_board(served, scene, role, is_con
     )
 
 
+@pytest.mark.long
 def test_of_runs_that_were_chosen_the_last_choice_counts(served, scene):
     phase = {
         "name": "chosen",

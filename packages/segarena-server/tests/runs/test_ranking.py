@@ -287,6 +287,7 @@ def test_a_fault_of_the_server_uses_up_no_samples_unless_an_answer_may_have_caus
     assert event.unranked(event.hold(ada, "whole-once")) == ""
 
 
+@pytest.mark.long
 def test_an_explicit_option_ranks_every_run(event):
     ada = event.person("ada")
     assert [event.unranked(event.hold(ada, "whole")) for _ in range(3)] == [""] * 3

@@ -167,6 +167,7 @@ def masks_for(api, run, value=1):
     }
 
 
+@pytest.mark.long
 def test_masks_are_judged_as_one_round(api, working):
     run = begin(api)
     key = run["places"][0]["key"]
@@ -186,6 +187,7 @@ def test_masks_are_judged_as_one_round(api, working):
     assert api.get(f"/runs/{run['id']}/scores").json()["scores"]
 
 
+@pytest.mark.long
 def test_all_that_is_wrong_with_masks_is_said_and_nothing_is_counted(api):
     run = begin(api)
     files = masks_for(api, run)
@@ -218,6 +220,7 @@ def test_what_is_refused_is_kept_nowhere(api, monkeypatch):
     assert dropped == [("sent", sha256(content))]
 
 
+@pytest.mark.long
 def test_a_run_of_masks_takes_no_turns_and_no_second_masks(api):
     run = begin(api)
     key = run["places"][0]["key"]
@@ -229,6 +232,7 @@ def test_a_run_of_masks_takes_no_turns_and_no_second_masks(api):
     judged(api, told)
 
 
+@pytest.mark.long
 def test_what_is_sent_twice_counts_once(api, working):
     run, key = begin(api), str(uuid.uuid4())
     content = zipped(masks_for(api, run))
@@ -243,6 +247,7 @@ def test_what_is_sent_twice_counts_once(api, working):
     judged(api, told)
 
 
+@pytest.mark.long
 def test_nobody_sees_or_uses_what_somebody_else_sent(api, working):
     run = begin(api)
     told = waited(api, send(api, "masks", "masks", b"no zip", run["id"]))
@@ -279,6 +284,7 @@ def folder_zip(path, change=None):
     return zipped({**files, **(change or {})})
 
 
+@pytest.mark.long
 def test_a_run_of_ones_own_is_judged_again(api, own, working):
     run = judged(api, waited(api, send(api, "own", "run", folder_zip(own.path))))
     again = RunFolder.open(working.site.folder.runs / run["id"])
@@ -286,6 +292,7 @@ def test_a_run_of_ones_own_is_judged_again(api, own, working):
     assert again.masks().equals(own.masks())
 
 
+@pytest.mark.long
 @on_a_file
 def test_a_run_that_was_edited_or_held_otherwise_is_refused(api, own, tmp_path):
     (table,) = (own.path / "records").glob("*.parquet")
@@ -326,6 +333,7 @@ def test_a_program_is_held_as_at_home(api, working, tmp_path):
     assert there.records().sort("sample", "target", "round").equals(mine)
 
 
+@pytest.mark.long
 @confined
 @on_a_file
 def test_the_organiser_sees_every_round_of_a_program_and_its_author_no_sample(api, working):
@@ -345,6 +353,7 @@ def test_the_organiser_sees_every_round_of_a_program_and_its_author_no_sample(ap
         assert place.key not in api.get(f"/runs/{run['id']}").text
 
 
+@pytest.mark.long
 @confined
 @on_a_file
 def test_a_program_that_cannot_take_part_is_told_why_and_costs_nothing(api):
@@ -366,6 +375,7 @@ def test_a_program_that_cannot_take_part_is_told_why_and_costs_nothing(api):
     judged(api, waited(api, send(api, "final", "worker", WORKER.encode())))
 
 
+@pytest.mark.long
 @confined
 @on_a_file
 def test_what_a_program_says_of_hidden_samples_is_for_the_organiser_alone(api, working):
@@ -390,6 +400,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.long
 @confined
 @on_a_file
 @pytest.mark.parametrize("how", HOSTILE)
@@ -414,6 +425,7 @@ def test_a_program_that_turns_hostile_in_the_run_fails_there_and_harms_nobody(
     wait_until_gone(set(_bwraps(os.getpid())) - others)
 
 
+@pytest.mark.long
 @confined
 @on_a_file
 def test_a_judging_process_that_is_killed_is_replaced_and_nothing_is_counted_twice(api, working):

@@ -189,6 +189,7 @@ def ask_no_more(site, about):
         session.delete(find_job(session, "act", about))
 
 
+@pytest.mark.long
 def test_a_process_that_dies_costs_a_try_and_one_that_is_killed_while_it_starts_costs_none(
     site, real
 ):

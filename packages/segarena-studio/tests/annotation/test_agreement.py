@@ -42,6 +42,7 @@ def enlarged(scene, times):
     return replace(scene, image=image, vertices=vertices)
 
 
+@pytest.mark.long
 def test_a_large_one_is_measured_small_and_says_nearly_the_same(drawings, monkeypatch):
     one, other = (enlarged(drawings[place], 3) for place in (1, 2))
     small = measure_pair(one, other)
@@ -56,6 +57,7 @@ def test_a_large_one_is_measured_small_and_says_nearly_the_same(drawings, monkey
     assert small.edges != whole.edges
 
 
+@pytest.mark.long
 def test_what_is_opened_again_is_not_counted_until_it_is_finished_as_it_is_then(site):
     create_projects(site, someone(site, "Lea"))
     with site.database.reading() as session:

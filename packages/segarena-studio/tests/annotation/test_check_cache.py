@@ -64,6 +64,7 @@ def edited(document, rng):
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(4))
 def test_checks_after_edits_equal_checks_of_the_whole_scene(seed):
     rng = np.random.default_rng(seed)

@@ -85,6 +85,7 @@ def save(site, task, person, name):
         return save_draft(session, found.task, told, check_save(told), 1.0)
 
 
+@pytest.mark.long
 def test_who_asks_twice_is_given_one_task(site, anna):
     for _ in range(TIMES):
         project = project_of(site, anna, annotators=2)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import pytest
 from annotation_fixtures import picture, someone
 from sqlalchemy import select
 
@@ -14,6 +15,7 @@ from segarena_studio.annotation.project_export import ExportOptions, export_proj
 from segarena_studio.orm_models import Picture, Project, Task
 
 
+@pytest.mark.long
 def test_the_demo_has_drawings_in_every_state_which_agree_as_far_as_they_should(site, tmp_path):
     create_projects(site, someone(site, "Lea"))
     with site.database.reading() as session:

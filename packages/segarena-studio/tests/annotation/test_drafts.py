@@ -138,6 +138,7 @@ def test_of_two_windows_in_any_order_nothing_is_overwritten_unseen(site, task, s
         assert content[revision] > content[revision - 1]
 
 
+@pytest.mark.long
 def test_of_many_revisions_few_are_kept_and_those_decided_on_stay(site, task):
     document = check_save(msgspec.json.decode(text_of(save_of(0)), type=SaveRequest))
     with site.database.writing() as session:

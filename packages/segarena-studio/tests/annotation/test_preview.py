@@ -3,6 +3,7 @@
 import io
 
 import numpy as np
+import pytest
 from PIL import Image, ImageOps
 
 from segarena_studio.annotation.preview import PREVIEW_PX, preview_jpeg
@@ -16,6 +17,7 @@ def preview_of(tmp_path, name, **options):
     return Image.open(io.BytesIO(preview_jpeg(file, f"{tmp_path}{name}")))
 
 
+@pytest.mark.long
 def test_a_preview_is_the_picture_scaled_down(tmp_path):
     for name in ("a.jpg", "a.png", "a.webp"):
         found = preview_of(tmp_path, name)

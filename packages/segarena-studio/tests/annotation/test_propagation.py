@@ -125,6 +125,7 @@ def ious(site, tasks):
     return values
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("segmenter", VIDEO_SEGMENTERS)
 def test_a_moving_disc_is_followed(site, person, segmenter):
     tasks = video_project(site, person, propagation.WINDOW + 3)

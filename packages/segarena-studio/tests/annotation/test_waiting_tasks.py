@@ -101,6 +101,7 @@ def test_reviewers_land_where_others_have_finished(site, people):
     assert work_page(site, people["Anna"]) == ""
 
 
+@pytest.mark.long
 @pytest.mark.postgresql
 def test_the_notice_counts_returned_pictures_of_members(site, people):
     project = project_of(site, people["Lea"], {"Anna": "annotator"}, pictures=3)

@@ -195,6 +195,7 @@ def picture(tmp_path):
     return PictureFile(tmp_path / "grey.png", "grey")
 
 
+@pytest.mark.long
 def test_a_process_that_dies_is_told_in_one_line_and_starts_anew(tmp_path, picture):
     (tmp_path / "troubled.py").write_text(TROUBLED)
     assistant = Assistant(

@@ -115,6 +115,7 @@ def page_process(out):
     return None
 
 
+@pytest.mark.long
 def test_a_page_is_lost_a_run_is_killed_and_both_go_on_where_they_were(
     start, tmp_path, monkeypatch
 ):

@@ -93,6 +93,7 @@ def run(served, tmp_path):
     return Seats(tmp_path / "run"), done
 
 
+@pytest.mark.long
 def test_two_people_share_a_run_with_a_simulated_user(served, run):
     seats, done = run
     sitters = [SeatClient(served.person(name), seats) for name in ("Ada", "Ben")]

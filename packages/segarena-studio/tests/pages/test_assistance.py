@@ -46,6 +46,7 @@ def asked(*prompts, segmenter="watershed"):
     return {"segmenter": segmenter, "prompts": list(prompts)}
 
 
+@pytest.mark.long
 def test_a_click_is_answered_with_the_run_lengths_of_a_mask(served, people, task, tmp_path):
     ann = people["Ann"]
     ready = ann.ask("POST", f"{task}/encode", {"segmenter": "watershed"})

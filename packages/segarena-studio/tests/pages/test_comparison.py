@@ -37,6 +37,7 @@ def tasks(served, people):
     return {"Anna": drawn[0], "Bert": drawn[1], "free": free, "project": project}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("place", ["compare", "comparison"])
 def test_only_reviewers_and_leads_of_the_project_compare(people, tasks, place):
     address = f"/studio/tasks/{tasks['Anna']}/{place}"
@@ -86,6 +87,7 @@ def views(page):
     )
 
 
+@pytest.mark.long
 def test_drawings_side_by_side_move_together_and_mark_their_differences(come, barriers):
     page = come()
     assert barriers(page) == {}
@@ -111,6 +113,7 @@ def test_drawings_side_by_side_move_together_and_mark_their_differences(come, ba
     assert page.locator("[data-differences] li").count() == 1
 
 
+@pytest.mark.long
 def test_flicker_shows_the_next_drawing_while_a_finger_or_a_key_holds(come, barriers):
     page = come(width=390, height=844, scheme="dark", has_touch=True)
     assert barriers(page) == {}

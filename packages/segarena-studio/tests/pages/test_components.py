@@ -23,6 +23,7 @@ def test_tokens_are_those_of_the_light_theme():
     assert tokens["text-m"].endswith("rem")
 
 
+@pytest.mark.long
 @pytest.mark.browser
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "dark")])
 def test_components_have_no_barriers_and_fit_the_window(

@@ -34,6 +34,7 @@ def test_the_values_of_a_16_bit_picture_have_their_meaning_in_a_header(served):
     assert eve.ask("GET", f"{deep}/values").status_code == 404
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", [1400, 390])
 def test_window_and_level_change_the_display_of_a_16_bit_picture(
     alone, open_warm_page, barriers, width

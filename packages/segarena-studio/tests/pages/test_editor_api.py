@@ -40,6 +40,7 @@ def task(served, people):
     return give_task(served.site, first, people["Anna"].id)
 
 
+@pytest.mark.long
 def test_a_draft_comes_back_with_all_that_the_editor_needs(people, task):
     anna = people["Anna"]
     before = anna.ask("GET", f"{task}/draft").json()
@@ -215,6 +216,7 @@ def test_neighbours_are_ones_own_open_tasks(served, people):
     assert found[order[1]]["previous"][0]["task"] == order[0]
 
 
+@pytest.mark.long
 def test_a_save_takes_a_bounded_number_of_statements(served, people, task):
     counted = []
     engine = served.site.database.engine

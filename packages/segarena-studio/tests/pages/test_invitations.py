@@ -148,6 +148,7 @@ def test_other_invitations_are_none_to_a_project(served, lead, project):
         assert served.client().get("/studio/join", params={"invitation": wrong}).status_code == 404
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "dark")])
 def test_pages_of_invitations_bar_nobody(
     served, lead, project, open_warm_page, barriers, page_widths, width, scheme

@@ -73,6 +73,7 @@ def test_people_land_on_their_work_after_signing_in(served, lead, annotator):
     assert sign_in(served, name) == "/studio/projects"
 
 
+@pytest.mark.long
 def test_returned_pictures_are_announced_on_pages_and_in_the_navigation(served, lead, annotator):
     name, client = annotator
     project = project_of(served.site, lead, {name: "annotator"}, name="Cats", pictures=2)
@@ -95,6 +96,7 @@ def test_returned_pictures_are_announced_on_pages_and_in_the_navigation(served, 
     assert "returned to you" not in served.client().get("/sign-in").text
 
 
+@pytest.mark.long
 def test_projects_are_shown_as_cards_or_a_table_by_what_is_searched(served, lead, annotator):
     name, client = annotator
     for number in range(26):
@@ -125,6 +127,7 @@ def test_pictures_are_shown_as_a_table(served, lead, annotator):
     assert client.get(f"/studio/projects/{project}?page={10**30}").status_code in (200, 422)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "dark")])
 def test_filters_apply_at_once_and_the_table_bars_nobody(
     served, lead, annotator, come, barriers, page_widths, width, scheme
@@ -161,6 +164,7 @@ def test_filters_apply_at_once_and_the_table_bars_nobody(
     assert max(page_widths(page).values()) <= width
 
 
+@pytest.mark.long
 def test_filters_have_a_button_without_javascript(served, lead, annotator, browser):
     name, _ = annotator
     project = project_of(served.site, lead, {name: "annotator"}, pictures=4)
@@ -175,6 +179,7 @@ def test_filters_have_a_button_without_javascript(served, lead, annotator, brows
     context.close()
 
 
+@pytest.mark.long
 def test_counts_follow_when_the_reader_comes_back(served, lead, annotator, come):
     name, _ = annotator
     project = project_of(served.site, lead, {name: "annotator"}, pictures=2)
@@ -192,6 +197,7 @@ def test_counts_follow_when_the_reader_comes_back(served, lead, annotator, come)
     page.get_by_role("heading", name="Returned to you 1").wait_for()
 
 
+@pytest.mark.long
 def test_unresolved_comments_are_shown_before_finishing(served, lead, annotator, come, barriers):
     name, client = annotator
     project = project_of(served.site, lead, {name: "annotator"})
@@ -224,6 +230,7 @@ def test_unresolved_comments_are_shown_before_finishing(served, lead, annotator,
     page.get_by_role("heading", name="1 unresolved comment", exact=True).wait_for()
 
 
+@pytest.mark.long
 def test_the_table_of_people_fits_a_page_of_1400_pixels(served, lead, annotator, come, page_widths):
     name, _ = annotator
     others = [f"Somebody with a long name {number}" for number in range(3)]
@@ -274,6 +281,7 @@ DROP = """(files) => {
 }"""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("place", ["", "/settings"])
 def test_files_dropped_anywhere_on_the_page_are_uploaded(served, lead, come, place):
     project = project_of(served.site, lead, pictures=0)
@@ -299,6 +307,7 @@ def test_annotators_have_nothing_to_upload_with(served, lead, annotator):
     assert "data-upload" not in client.get(f"/studio/projects/{project}").text
 
 
+@pytest.mark.long
 def test_the_sections_of_the_settings_are_reached_by_links(served, lead, come, barriers):
     project = project_of(served.site, lead)
     page = come(lead, f"/studio/projects/{project}/settings")

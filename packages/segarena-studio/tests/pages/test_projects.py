@@ -135,6 +135,7 @@ def test_a_script_is_told_of_each_file(people, project):
     assert "plain file name" in answer.json()["refused"][0]
 
 
+@pytest.mark.long
 def test_annotators_see_their_own_and_reviewers_all(people, project):
     anna, rex = people["Anna"], people["Rex"]
     task = anna.post(f"projects/{project}/next").headers["location"].rpartition("/")[2]
@@ -149,6 +150,7 @@ def test_annotators_see_their_own_and_reviewers_all(people, project):
     assert people["Bert"].get(f"tasks/{task}/look").status_code == 404
 
 
+@pytest.mark.long
 def test_what_is_finished_is_reviewed_corrected_compared_and_exported(
     served, people, project, tmp_path
 ):
@@ -338,6 +340,7 @@ def test_a_decision_without_a_reason_is_told_in_the_form_and_others_are_not_show
     assert as_json.json()["error"] == "invalid"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("width", "scheme"),
     [(1400, "light"), (390, "dark")],
@@ -402,6 +405,7 @@ def test_a_closed_project_is_looked_at_and_not_drawn_in(served, people, project)
     assert anna.ask("PUT", f"tasks/{task}/draft", save_of(0)).status_code == 200
 
 
+@pytest.mark.long
 def test_tasks_begin_with_what_was_drawn_before(served, people, project, tmp_path):
     lea, anna = people["Lea"], people["Anna"]
     task = anna.post(f"projects/{project}/next").headers["location"].rpartition("/")[2]
@@ -439,6 +443,7 @@ def test_an_empty_project_cannot_be_exported_and_says_so(people, project):
     assert people["Lea"].post(f"projects/{project}/export", to="../x").status_code == 422
 
 
+@pytest.mark.long
 def test_a_thumbnail_is_small(served, people):
     lea = people["Lea"]
     project = project_of(served.site, lea.id, pictures=0)
@@ -518,6 +523,7 @@ def test_a_lead_frees_what_somebody_left_behind(served, people):
     assert "left the project with <a href" not in lea.get(f"projects/{project}/settings").text
 
 
+@pytest.mark.long
 def test_a_large_export_is_made_by_a_job_and_waits_for_who_asked(served, people, monkeypatch):
     monkeypatch.setattr(export_job, "_AT_ONCE", 0)
     lea, rex, site = people["Lea"], people["Rex"], served.site
@@ -553,6 +559,7 @@ def test_a_large_export_is_made_by_a_job_and_waits_for_who_asked(served, people,
     assert "was deleted" in lea.get(f"projects/{project}/export.zip").text
 
 
+@pytest.mark.long
 def test_exports_go_with_their_project_also_one_that_comes_late(served, people, monkeypatch):
     monkeypatch.setattr(export_job, "_AT_ONCE", 0)
     lea, site, exports = people["Lea"], served.site, served.site.folder.exports

@@ -55,6 +55,7 @@ def come(served, people, open_warm_page):
     return opened
 
 
+@pytest.mark.long
 def test_pictures_are_sent_one_by_one_and_what_is_none_is_told(served, people, come, tmp_path):
     project = project_of(served.site, people["Lea"], pictures=0)
     (tmp_path / "a.png").write_bytes(picture(1))
@@ -135,6 +136,7 @@ def test_a_drawing_is_returned_with_a_comment_at_a_place_and_approved_when_it_is
         assert session.get_one(Task, task).state == "approved"
 
 
+@pytest.mark.long
 def test_no_page_of_projects_bars_anybody(served, people, come, barriers, page_widths):
     site, lea, anna, bert = served.site, *(people[name] for name in ("Lea", "Anna", "Bert"))
     members = dict.fromkeys(("Anna", "Bert"), "annotator")
@@ -169,6 +171,7 @@ def test_no_page_of_projects_bars_anybody(served, people, come, barriers, page_w
     assert not barriers(page)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", [1400, 390])
 def test_a_reviewer_zooms_in_the_read_only_editor_and_comments_at_a_place(
     width, served, people, come, barriers

@@ -151,6 +151,7 @@ def press_until_shown(page, hand, button, selector):
     pytest.fail(f"{button} was pressed three times, and {selector} does not appear")
 
 
+@pytest.mark.long
 def test_what_the_editor_needs_at_the_start_weighs_little(alone, task):
     client = alone.client()
     text = client.get(f"/studio/tasks/{task}").text
@@ -169,6 +170,7 @@ def test_what_the_editor_needs_at_the_start_weighs_little(alone, task):
     assert sum(len(zlib.compress(file.encode())) for file in [text, *files.values()]) < 150_000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", [1400, 390])
 def test_the_hint_of_an_empty_picture_fits_below_it(width, editor):
     page = editor(width=width)
@@ -176,6 +178,7 @@ def test_the_hint_of_an_empty_picture_fits_below_it(width, editor):
     assert page.evaluate(HINTS_FIT)
 
 
+@pytest.mark.long
 def test_the_hints_after_a_region_fit_below_the_picture(editor):
     page = editor()
     draw(page, Mouse(page, SIZE), "house")
@@ -183,7 +186,8 @@ def test_the_hints_after_a_region_fit_below_the_picture(editor):
     assert page.evaluate(HINTS_FIT)
 
 
-@pytest.mark.parametrize("width", [901, pytest.param(1180, marks=pytest.mark.long), 1400])
+@pytest.mark.long
+@pytest.mark.parametrize("width", [901, 1180, 1400])
 def test_hints_do_not_resize_the_picture(width, editor):
     page = editor(width=width)
     before = page.locator("#picture").bounding_box()
@@ -197,8 +201,8 @@ def test_hints_do_not_resize_the_picture(width, editor):
     [
         ("mouse", tuple(OUTLINES)),
         ("finger", PART),
-        ("pen", PART),
-        ("keys", PART),
+        pytest.param("pen", PART, marks=pytest.mark.long),
+        pytest.param("keys", PART, marks=pytest.mark.long),
         pytest.param("finger", tuple(OUTLINES), marks=pytest.mark.long),
         pytest.param("pen", tuple(OUTLINES), marks=pytest.mark.long),
         pytest.param("keys", tuple(OUTLINES), marks=pytest.mark.long),
@@ -227,6 +231,7 @@ def test_a_scene_is_drawn_by_hand(kind, names, editor, kept):
     assert abs(corner[0] - 580) + abs(corner[1] - 120) < 4
 
 
+@pytest.mark.long
 def test_steps_are_undone_after_a_reload_one_by_one(editor, kept):
     page = editor()
     mouse = Mouse(page, SIZE)
@@ -251,6 +256,7 @@ def test_steps_are_undone_after_a_reload_one_by_one(editor, kept):
     assert len(kept(page)["regions"]) == 2
 
 
+@pytest.mark.long
 def test_of_two_windows_neither_overwrites_the_other_and_both_are_shown(editor, kept):
     first, second = editor(expects="409"), editor()
     draw(second, Mouse(second, SIZE), "sky")
@@ -271,6 +277,7 @@ def order(page):
     return inputs.evaluate_all("all => all.map((each) => each.value)")
 
 
+@pytest.mark.long
 def test_a_dragged_row_lands_where_the_pointer_is(editor, kept):
     page = editor()
     mouse = Mouse(page, SIZE)
@@ -309,6 +316,7 @@ def drag_row(page, start, end, kept):
     assert list(rings(kept(page))) == expected == order(page)
 
 
+@pytest.mark.long
 def test_escape_cancels_a_drag_and_a_press_alone_does_not_move(editor, kept):
     page = editor()
     draw(page, Mouse(page, SIZE), "house", "tree", "Auto 车")
@@ -327,6 +335,7 @@ def test_escape_cancels_a_drag_and_a_press_alone_does_not_move(editor, kept):
     assert list(rings(kept(page))) == before
 
 
+@pytest.mark.long
 def test_buttons_move_a_region_in_depth_and_keep_the_focus(editor, kept):
     page = editor()
     draw(page, Mouse(page, SIZE), "house", "tree", "Auto 车")
@@ -352,6 +361,7 @@ def test_buttons_move_a_region_in_depth_and_keep_the_focus(editor, kept):
     assert list(rings(kept(page))) == ["house", "Auto 车", "tree"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "options", [{}, {"width": 390, "height": 844, "scheme": "dark", "has_touch": True}]
 )
@@ -379,6 +389,7 @@ def test_nothing_of_the_editor_bars_anybody(editor, barriers, options):
     assert barriers(page) == {}
 
 
+@pytest.mark.long
 def test_fingers_zoom_and_every_target_is_large_enough(editor):
     page = editor(width=390, height=844, has_touch=True)
     finger = Finger(page, SIZE)
@@ -401,6 +412,7 @@ def test_fingers_zoom_and_every_target_is_large_enough(editor):
     assert small == []
 
 
+@pytest.mark.long
 def test_a_closed_outline_asks_for_its_name_in_place(editor, kept):
     page = editor()
     mouse = Mouse(page, SIZE)
@@ -427,6 +439,7 @@ def test_a_closed_outline_asks_for_its_name_in_place(editor, kept):
     assert [region["name"] for region in kept(page)["regions"]] == ["", "", "dazxb"]
 
 
+@pytest.mark.long
 def test_regions_are_searched_selected_together_and_moved(editor, kept, barriers):
     page = editor()
     mouse = Mouse(page, SIZE)
@@ -469,6 +482,7 @@ def test_regions_are_searched_selected_together_and_moved(editor, kept, barriers
     assert kept(page)["regions"] == before["regions"]
 
 
+@pytest.mark.long
 def test_regions_are_copied_from_another_picture_and_another_picture_is_chosen(
     alone, task, editor, kept, barriers
 ):
@@ -499,6 +513,7 @@ def test_regions_are_copied_from_another_picture_and_another_picture_is_chosen(
     assert page.locator(".regions > li").count() == 0
 
 
+@pytest.mark.long
 def test_a_key_is_changed_in_the_dialog_and_shown_everywhere(editor, barriers):
     page = editor()
     page.locator("#help-open").click()
@@ -525,6 +540,7 @@ def test_a_key_is_changed_in_the_dialog_and_shown_everywhere(editor, barriers):
     assert button.get_attribute("aria-pressed") == "true"
 
 
+@pytest.mark.long
 def test_strokes_of_the_brush_become_outlines(editor, kept):
     page = editor()
     mouse = Mouse(page, SIZE)
@@ -548,6 +564,7 @@ def test_strokes_of_the_brush_become_outlines(editor, kept):
         assert page.locator(".regions > li").count() == count
 
 
+@pytest.mark.long
 def test_regions_are_painted_selected_together_and_moved_by_finger(editor, kept):
     page = editor(**BROWSERS["finger"])
     hand = Finger(page, SIZE)
@@ -570,6 +587,7 @@ def test_regions_are_painted_selected_together_and_moved_by_finger(editor, kept)
         assert abs(x - left - 30) + abs(y - top - 20) < 3
 
 
+@pytest.mark.long
 def test_fills_stay_while_a_region_is_moved_and_a_dialog_covers_what_is_said(editor):
     page = editor()
     hand = Mouse(page, SIZE)
@@ -612,6 +630,7 @@ def test_fills_stay_while_a_region_is_moved_and_a_dialog_covers_what_is_said(edi
     assert page.locator("#said").is_hidden()
 
 
+@pytest.mark.long
 def test_a_repaint_around_a_moved_region_looks_like_a_whole_one(editor):
     page = editor()
     mouse = Mouse(page, SIZE)
@@ -643,6 +662,7 @@ def painting_at_rest(page):
     pytest.fail("the painting goes on changing")
 
 
+@pytest.mark.long
 def test_brightness_and_contrast_change_the_display_alone_and_are_remembered(
     editor, enter, barriers
 ):
@@ -661,6 +681,7 @@ def test_brightness_and_contrast_change_the_display_alone_and_are_remembered(
     assert page.evaluate("segarena.saving.base") == 0
 
 
+@pytest.mark.long
 def test_attributes_are_filled_in_by_keyboard_and_undone(alone, task, editor, kept, barriers):
     with alone.served.site.database.writing() as session:
         session.get_one(Project, session.get_one(Task, task).project_id).attributes = ATTRIBUTES
@@ -695,6 +716,7 @@ HOLE = ((140, 160), (200, 160), (200, 220), (140, 220))
 ISLAND = ((360, 160), (420, 160), (420, 220), (360, 220))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["finger", "keys"])
 def test_a_hole_and_a_further_part_are_drawn_deleted_and_undone(name, editor, kept, barriers):
     page = editor(**BROWSERS.get(name, {}))
@@ -720,6 +742,7 @@ def test_a_hole_and_a_further_part_are_drawn_deleted_and_undone(name, editor, ke
     assert kept(page)["regions"][0]["starts"] == [4, 8]
 
 
+@pytest.mark.long
 def test_the_brush_cuts_holes_except_behind_what_covers_them(editor, kept):
     page = editor()
     mouse = Mouse(page, SIZE)

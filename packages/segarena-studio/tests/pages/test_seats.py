@@ -73,6 +73,7 @@ def room(served, tmp_path, monkeypatch):
         yield made
 
 
+@pytest.mark.long
 def test_people_see_their_own_seats_alone(room, people):
     first, second = people
     seats = [room.ask(person, "POST", "take", {}).json()["seat"] for person in people]
@@ -196,6 +197,7 @@ def test_what_somebody_gave_is_in_their_copy_and_in_nobody_else_s(
     assert not any(made.id in name for name in (*own, *other))
 
 
+@pytest.mark.long
 def test_pages_around_seats_are_whole(served, people, room, open_page, barriers, page_widths):
     for person, name in zip(people, ("a", "b"), strict=True):
         assert room.ask(person, "POST", "take", {}).json()["seat"], name

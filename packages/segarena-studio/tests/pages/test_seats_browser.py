@@ -131,6 +131,7 @@ def test_five_targets_by_clicks_beside_a_simulated_user(run_asks, sit, barriers,
     assert (run.config.verified.asked, run.config.verified.differed) == (10, 0)
 
 
+@pytest.mark.long
 def test_two_rounds_of_scribbles_on_a_video_by_mouse_and_touch(run_asks, sit, barriers):
     asked = run_asks("davis", segmenter="colour-flow", users=["human"], limit=1, rounds=2)
     page = sit(asked, has_touch=True)
@@ -178,6 +179,7 @@ def planes_of(page):
     ]
 
 
+@pytest.mark.long
 def test_a_volume_by_keys_alone_and_a_page_that_is_lost_in_between(run_asks, sit, barriers):
     asked = run_asks("radioactive", segmenter="image-blind", users=["human"], limit=1, rounds=2)
     page = sit(asked)

@@ -126,6 +126,7 @@ def test_a_large_drawing_is_opened_and_saved_in_seconds(alone, open_page):
     assert page.evaluate("segarena.editor.picture.levels[0].width") == WIDTH
 
 
+@pytest.mark.long
 def test_the_preview_is_shown_first_and_replaced_by_the_picture(alone, open_page):
     task = task_with(alone.served.site, photograph(2000, 1500))
     page = open_page(alone.link)
@@ -144,6 +145,7 @@ def test_the_preview_is_shown_first_and_replaced_by_the_picture(alone, open_page
     assert page.evaluate("segarena.editor.picture.view.scale") == before
 
 
+@pytest.mark.long
 def test_a_picture_that_is_cut_off_is_loaded_again(alone, browser):
     task = task_with(alone.served.site, photograph(2000, 1500))
     # Not by `open_page`: a browser itself complains of a request that fails.

@@ -48,6 +48,7 @@ def key_of(client):
     return re.search(r'name="key" value="([0-9a-f]{64})"', client.get("/team").text)[1]
 
 
+@pytest.mark.long
 def test_a_study_is_made_on_a_page_by_a_job(served, leader):
     wrong = {
         **FORM,
@@ -291,6 +292,7 @@ def collected(served):
     )  # fmt: skip
 
 
+@pytest.mark.long
 def test_three_people_with_mouse_finger_and_keys(
     served, leader, collected, open_warm_page, barriers, tmp_path
 ):
@@ -392,6 +394,7 @@ def test_boxes_and_lassos_are_drawn_and_withdrawn(served, leader, open_warm_page
         assert pl.read_parquet(archive.read("prompts.parquet")).height == 1
 
 
+@pytest.mark.long
 def test_the_leader_s_pages_are_whole(
     served, leader, collected, open_warm_page, barriers, page_widths
 ):
@@ -415,6 +418,7 @@ def test_the_leader_s_pages_are_whole(
             assert barriers(page) == {}, (address, width)
 
 
+@pytest.mark.long
 def test_a_page_that_is_loaded_again_comes_back_to_the_same_moment(served, leader, open_warm_page):
     """The target is shown for a minute; a participant who returns after a minute can give a prompt immediately."""
     site = served.site

@@ -30,6 +30,7 @@ def at_postgres(tmp_path):
     postgres.stop()
 
 
+@pytest.mark.long
 def test_what_is_sent_several_times_at_once_counts_once(at_postgres):
     link = link_of(study_of(at_postgres.site, training=0, attention=0, batch=3, batches=1))
     with ThreadPoolExecutor(4) as threads:

@@ -64,6 +64,7 @@ def visitors(site):
         return session.scalar(select(func.count()).select_from(StudyVisitor))
 
 
+@pytest.mark.long
 def test_from_consent_to_the_code(served, taker):
     assert taker.agreed.status_code == 303
     step = taker.next()

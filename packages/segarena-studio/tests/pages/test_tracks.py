@@ -115,6 +115,7 @@ def test_a_track_is_propagated_accepted_finished_and_exported(served, people, ta
     assert "left out" not in readme
 
 
+@pytest.mark.long
 def test_proposals_are_left_out_of_exports_of_begun_tasks(served, people, tasks):
     axel, lena, site = people["Axel"], people["Lena"], served.site
     draw(axel, tasks[0], scene(disc(0), names=("disc",)))
@@ -246,6 +247,7 @@ def test_a_frame_of_another_size_is_refused_in_one_line(served, people, tasks):
     )
 
 
+@pytest.mark.long
 def test_a_region_is_followed_through_a_video_in_the_editor(alone, open_warm_page):
     site = alone.served.site
     tasks = video_project(site, site.only_person, FRAMES, name="In the browser")

@@ -61,6 +61,7 @@ def stored(alone, task):
     return [region["name"] for region in found["scene"]["regions"]]
 
 
+@pytest.mark.long
 def test_changes_of_different_regions_are_merged_without_a_question(alone, task, tabs):
     first, second = tabs
     rename(first, 0, "dog")
@@ -77,6 +78,7 @@ def test_changes_of_different_regions_are_merged_without_a_question(alone, task,
     assert names(first) == ["dog", "house", "tree"] == stored(alone, task)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("button", "expected"),
     [("#keep-mine", ["dog", "pony", "tree"]), ("#take-theirs", ["dog", "horse", "tree"])],

@@ -82,6 +82,7 @@ def test_a_server_with_accounts_has_none_of_it(served, role):
         assert answer.status_code == 404, path
 
 
+@pytest.mark.long
 def test_a_shelf_on_a_site_with_accounts_stays_shut(served, viewer):
     served.site.things[Catalog] = viewer.shelf
     try:
@@ -134,6 +135,7 @@ def test_the_colour_of_a_thumbnail_is_known_once_it_was_rendered(viewer):
     assert re.fullmatch("#[0-9a-f]{6}", viewer.get("0/rows").json()["colours"][0])
 
 
+@pytest.mark.long
 def test_the_report_leads_here(viewer):
     report = viewer.get("0/report").text
     places = re.findall(r'href="(/studio/look/0/view\?[^"]+)"', report)

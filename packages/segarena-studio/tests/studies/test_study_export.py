@@ -1,6 +1,7 @@
 """Exports of studies can be compared with other people's prompts."""
 
 import numpy as np
+import pytest
 from study_fixtures import ParticipantClient, answer, link_of, study_of
 
 from segarena_people.collection import Collection
@@ -10,6 +11,7 @@ from segarena_people.target_masks import TargetMasks
 from segarena_studio.studies.study_export import export_study
 
 
+@pytest.mark.long
 def test_the_archive_of_a_study_becomes_a_collection(served, tmp_path):
     dataset = "sample-squares(count=1)"
     made = study_of(

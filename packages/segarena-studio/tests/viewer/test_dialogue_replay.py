@@ -19,6 +19,7 @@ def run(tmp_path_factory):
     return RunFolder.open(out / "short")
 
 
+@pytest.mark.long
 def test_all_rounds_come_out_and_the_kept_ones_as_they_were(run):
     kept = run.masks()
     sample, target, user = kept.select("sample", "target", "user").row(0)

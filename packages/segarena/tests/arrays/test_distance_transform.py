@@ -93,6 +93,7 @@ def way(request, monkeypatch):
         monkeypatch.setattr(distance_transform, "_SMALL", 0)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("way")
 def test_deepest_pixel_equals_the_first_maximum_over_many_masks():
     rng = np.random.default_rng(20)

@@ -193,6 +193,7 @@ def test_areas_follow_the_polygon_closely():
         )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rule", ["pixel-centre", "coco"])
 def test_polygons_far_outside_cost_little(rule):
     far = np.array([[-1e300, -1e300], [1e300, -1e300], [1e300, 1e300], [-1e300, 1e300]])

@@ -17,6 +17,7 @@ def runs(tmp_path):
     return tmp_path / "runs"
 
 
+@pytest.mark.long
 def test_a_board_of_a_folder_of_runs(segarena, runs, tmp_path):
     (tmp_path / "names.csv").write_text(
         "run,participant,name\na,Ada,<i>first</i>\nb,Bob,\n", encoding="utf-8"

@@ -56,6 +56,7 @@ def stress():
         yield importlib.import_module(STRESS.stem)
 
 
+@pytest.mark.long
 def test_damaged_files_are_told_in_one_line(stress, sound):
     scenes = [case for case in stress.cases() if case.file == "am/scenes.json"]
     tables = [stress.Case(("click-data", "counts", "raw.csv", "-o", "out.csv"), "raw.csv")]

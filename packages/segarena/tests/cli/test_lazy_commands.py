@@ -33,6 +33,7 @@ def test_help_repeats_the_first_sentence_of_each_command(entry):
     assert entry.help == first_sentence(command)
 
 
+@pytest.mark.long
 def test_help_of_one_command_imports_no_other():
     program = (
         "import sys\n"

@@ -116,6 +116,7 @@ def test_completion_offers_commands_and_options():
     assert {"--segmenter", "--seed"} <= set(options)
 
 
+@pytest.mark.long
 def test_the_program_refuses_in_one_line_with_exit_code_2():
     done = program("run", "clicks", "-s", "sample-dsic")
     assert done.returncode == 2
@@ -126,6 +127,7 @@ def test_the_program_refuses_in_one_line_with_exit_code_2():
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.long
 def test_ctrl_c_leaves_a_run_that_goes_on_and_exit_code_130(plugin, tmp_path):
     arguments = ["run", "--out", tmp_path / "run", "--rounds", "3", "--workers", "1"]
     arguments += ["-s", plugin("Good", pause_s=0.02), "-d", "sample-squares(count=60, side=160)"]

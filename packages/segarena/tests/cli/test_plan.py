@@ -31,6 +31,7 @@ COST = Forecast(
 )
 
 
+@pytest.mark.long
 def test_a_plan_says_passes_predictions_time_memory_and_disk(segarena, tmp_path):
     answer = segarena(*QUICK, "--samples", "1", "-w", "2")
     assert answer.exit_code == 0, answer.output

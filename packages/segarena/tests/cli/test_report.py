@@ -202,6 +202,7 @@ def test_runs_of_several_rules_below_a_folder_are_named_in_their_groups(segarena
     assert segarena("report", "runs/a b", "runs/c").exit_code == 0
 
 
+@pytest.mark.long
 def test_labels_name_runs_in_terminal_page_and_latex(segarena, refused, tmp_path):
     small_run(tmp_path / "a")
     small_run(tmp_path / "b", "sample-disc(radius_px=4)")

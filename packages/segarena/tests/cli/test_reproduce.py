@@ -96,6 +96,7 @@ def compared(folder):
     return list(csv.DictReader((folder / "comparison.csv").read_text("utf-8").splitlines()))
 
 
+@pytest.mark.long
 def test_it_says_what_is_missing_runs_the_rest_and_compares(segarena, lab, tmp_path):
     answer = segarena("reproduce", lab(), "--data", "data", "-o", "out")
     assert answer.exit_code == 1, answer.output  # a model is missing

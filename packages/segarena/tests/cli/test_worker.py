@@ -8,6 +8,7 @@ import pytest
 from segarena import worker
 
 
+@pytest.mark.long
 def test_the_template_runs_as_it_is(segarena, tmp_path):
     (tmp_path / "model").mkdir()
     written = segarena("worker", "new", "ritm", "--folder", "model")

@@ -268,6 +268,7 @@ print(wrong, passes)
 """
 
 
+@pytest.mark.long
 def test_two_processes_on_one_folder_read_what_the_other_wrote_and_never_half_a_file(tmp_path):
     def start(values):
         command = [sys.executable, "-c", ENCODE_MANY, str(tmp_path), *map(str, values)]
@@ -415,6 +416,7 @@ def test_spacing_affine_modality_and_frames_are_in_the_key():
     assert len({sample_key("k", sample) for sample in samples}) == len(samples)
 
 
+@pytest.mark.long
 def test_what_decides_an_encoding_is_in_the_key_of_the_segmenter():
     def key(described=None, environment=None, **facts):
         segmenter = Timed(Clock())

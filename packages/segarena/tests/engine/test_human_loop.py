@@ -98,6 +98,7 @@ def of_user(run, name):
     return run.records().filter(user=name).drop("user")
 
 
+@pytest.mark.long
 def test_a_person_who_clicks_like_the_simulated_user_gets_the_same_records(
     people, simulated, tmp_path
 ):
@@ -123,6 +124,7 @@ def test_a_person_who_clicks_like_the_simulated_user_gets_the_same_records(
     assert not left.exists()
 
 
+@pytest.mark.long
 def test_a_run_that_was_stopped_goes_on_with_what_was_given(
     people, simulated, tmp_path, monkeypatch
 ):

@@ -122,6 +122,7 @@ def test_a_peeking_segmenter_scores_1_only_if_it_is_not_isolated(way, photos, tm
     assert isolated_run.config.segmenter.isolation == "sandbox"
 
 
+@pytest.mark.long
 def test_without_bubblewrap_objects_are_hidden_and_the_run_says_that_files_are_not(
     photos, tmp_path, monkeypatch
 ):
@@ -143,6 +144,7 @@ def test_without_bubblewrap_objects_are_hidden_and_the_run_says_that_files_are_n
     assert score == 1.0
 
 
+@pytest.mark.long
 @needs_sandbox
 def test_an_isolated_segmenter_answers_like_any_other(photos, tmp_path):
     records = []
@@ -165,17 +167,12 @@ def test_an_isolated_segmenter_answers_like_any_other(photos, tmp_path):
     assert text in html.unescape((tmp_path / "report/report.html").read_text())
 
 
+@pytest.mark.long
 @needs_sandbox
 @pytest.mark.parametrize(
     ("benchmark", "segmenter", "dataset"),
     [
-        # To the isolated process it is one more segmenter that takes a whole volume, as `slices` does.
-        pytest.param(
-            "radioactive",
-            "geodesic",
-            "phantom(cases=1,shape=(20,48,48))",
-            marks=pytest.mark.long,
-        ),
+        ("radioactive", "geodesic", "phantom(cases=1,shape=(20,48,48))"),
         ("radioactive", "slices(segmenter=watershed)", "phantom(cases=1,shape=(20,48,48))"),
         ("davis", "colour-flow", "demo-videos(size=(48,60),frames=4)"),
         ("toss", "superpixel-prototypes", "oneshot-demo"),

@@ -48,6 +48,7 @@ def test_a_metric_that_hangs_is_ended_and_named(one_limit, small_run, plugin):
     assert "HangingMetric took longer than the limit of 1 s" in why
 
 
+@pytest.mark.long
 def test_loading_that_hangs_is_ended_and_the_other_samples_go_on(
     one_limit, rules, plugin, tmp_path
 ):
@@ -100,6 +101,7 @@ def test_a_file_whose_import_hangs_is_ended_with_its_line(monkeypatch, rules, tm
         evaluate(rules, out=tmp_path / "r", time_limit_s=0.3, **plugins)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("workers", [0, 1])
 def test_the_targets_of_a_finished_run_are_counted_without_a_load_that_hangs(
     rules, plugin, tmp_path, workers

@@ -120,6 +120,7 @@ def test_killed_at_random_moments_and_resumed_gives_the_same_bytes(
     assert not list(out.glob("*/.*.part"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_run_that_is_asked_to_stop_goes_on(runs, tmp_path, number):
     out = tmp_path / "run"

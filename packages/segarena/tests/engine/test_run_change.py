@@ -53,6 +53,7 @@ def test_a_mended_file_goes_on_where_nothing_was_done(small_run, mine, tmp_path)
     assert folder.config.identity.sources == fresh.config.identity.sources
 
 
+@pytest.mark.long
 def test_after_failures_the_failed_samples_run_again_and_the_others_stay(small_run, mine, tmp_path):
     before = small_run(mine("square-1", "square-3"))
     timings = before.timings()
@@ -165,6 +166,7 @@ def test_a_run_does_not_grow_over_data_that_changed(small_run, tmp_path):
         small_run(dataset=dataset, limit=3, out=tmp_path / "other")
 
 
+@pytest.mark.long
 def test_a_grown_run_of_several_blocks_is_joined(small_run, tmp_path, monkeypatch):
     from segarena.records import compaction
 
@@ -177,6 +179,7 @@ def test_a_grown_run_of_several_blocks_is_joined(small_run, tmp_path, monkeypatc
     assert not folder.damaged()[0]
 
 
+@pytest.mark.long
 def test_a_run_has_a_name_and_can_be_renamed(small_run, plugin, tmp_path):
     folder = small_run(plugin("Good"), name="Mine, lr 0.1")
     assert folder.config.segmenter.label == "Mine, lr 0.1"
@@ -227,6 +230,7 @@ def test_a_run_grows_by_users_samples_and_rounds_at_once(small_run, tmp_path):
     assert folder.config.counts == fresh.config.counts
 
 
+@pytest.mark.long
 def test_an_interrupted_extension_by_users_goes_on(small_run, tmp_path):
     small_run(users=["centre"])
     with pytest.raises(KeyboardInterrupt):
@@ -258,6 +262,7 @@ def test_an_extension_that_died_before_it_was_recorded_loses_no_dialogue(
     assert not (folder.path / "earlier").exists()
 
 
+@pytest.mark.long
 def test_damaged_rows_to_keep_are_computed_again(small_run, tmp_path):
     folder = small_run(users=["centre"])
     keep_rows(folder.path, folder.config)
@@ -271,6 +276,7 @@ def test_damaged_rows_to_keep_are_computed_again(small_run, tmp_path):
     assert bytes_of(folder) == bytes_of(fresh)
 
 
+@pytest.mark.long
 def test_failed_dialogues_run_again_when_users_are_added(small_run, mine, tmp_path):
     small_run(mine("square-1"), users=["centre"])
     folder = small_run(mine(), users=["centre", "uniform"])

@@ -105,6 +105,7 @@ def test_a_segmenter_that_returns_nothing_is_told_what_was_expected(small_run, p
     ]
 
 
+@pytest.mark.long
 def test_a_slow_predict_is_stopped(small_run, plugin):
     folder = small_run(plugin("At", how="sleeps"), time_limit_s=1.0)
     (message,) = failures(folder)["failure"]
@@ -112,6 +113,7 @@ def test_a_slow_predict_is_stopped(small_run, plugin):
     assert folder.records().filter(pl.col("sample") == "square-1")["round"].to_list() == [1, 2]
 
 
+@pytest.mark.long
 def test_workers_that_are_slow_hang_or_die_cost_their_samples(small_run, plugin, tmp_path):
     how = {
         "square-0": "sleeps",
@@ -135,6 +137,7 @@ def test_workers_that_are_slow_hang_or_die_cost_their_samples(small_run, plugin,
     assert folder.is_complete
 
 
+@pytest.mark.long
 def test_failed_samples_can_be_tried_again(small_run, plugin):
     slow = plugin("At", how="sleeps")
     folder = small_run(slow, time_limit_s=0.8)
@@ -223,6 +226,7 @@ def test_a_run_of_which_the_first_samples_fail_alike_is_ended_and_goes_on_from_t
     assert small_run(plugin("Refuses")).config.counts.failures == 4
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_run_in_which_one_of_the_first_samples_is_answered_goes_on(small_run, plugin, workers):
     # The pause lets the other three be done first when there are workers.

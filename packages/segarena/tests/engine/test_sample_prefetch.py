@@ -375,6 +375,7 @@ def test_a_batch_that_fails_is_encoded_one_by_one(tmp_path, wrong):
     assert run.records().equals(other.records())
 
 
+@pytest.mark.long
 def test_encodings_of_a_batch_are_cached(tmp_path):
     class Packs(InBatches):
         fingerprint = "1"

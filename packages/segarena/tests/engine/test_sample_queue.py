@@ -140,6 +140,7 @@ def test_three_of_which_one_is_killed_give_the_same_bytes_and_all_return_with_th
     ]
 
 
+@pytest.mark.long
 def test_what_was_begun_together_goes_on_alone_and_the_reverse(runs, whole, tmp_path):
     out = tmp_path / "run"
     for how, samples in (("share", 1), ("alone", 3), ("share", 5)):
@@ -152,6 +153,7 @@ def test_what_was_begun_together_goes_on_alone_and_the_reverse(runs, whole, tmp_
     assert not (out / "claims").exists()
 
 
+@pytest.mark.long
 def test_one_that_is_held_is_given_up_and_does_no_harm_when_it_goes_on(runs, whole, tmp_path):
     out = tmp_path / "run"
     held = runs.ask("impatient", out, 0)
@@ -166,6 +168,7 @@ def test_one_that_is_held_is_given_up_and_does_no_harm_when_it_goes_on(runs, who
     assert not list(out.glob("*/.*.part"))
 
 
+@pytest.mark.long
 def test_one_that_is_stopped_leaves_the_rest_to_the_others(runs, whole, tmp_path):
     out = tmp_path / "run"
     one = runs.ask("share", out, 0)

@@ -39,6 +39,7 @@ def test_on_what_answers_depend_within_a_process(rules, name, expected):
     assert {each.found.asked for each in found} == {2 * 2 * 3}
 
 
+@pytest.mark.long
 def test_what_one_process_keeps_to_itself_is_found_on_the_demo_photographs(monkeypatch):
     monkeypatch.delenv("PYTHONHASHSEED", raising=False)
     found = check_segmenter(f"{MOODY}:OfHashSeed", samples=1)

@@ -127,6 +127,7 @@ print(" ".join(name for name in sys.modules if name.startswith("segarena.")))
 """
 
 
+@pytest.mark.long
 def test_only_the_modules_of_the_wanted_plugins_are_imported(tmp_path):
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
     imported = []
@@ -146,6 +147,7 @@ def test_only_the_modules_of_the_wanted_plugins_are_imported(tmp_path):
     assert "segarena.users.scribbler" not in second
 
 
+@pytest.mark.long
 def test_the_second_list_is_equal_and_imports_no_plugin(tmp_path):
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
     program = Path(sys.executable).with_name("segarena")
@@ -165,6 +167,7 @@ def test_the_second_list_is_equal_and_imports_no_plugin(tmp_path):
     assert "pydantic" not in answers[1].stderr
 
 
+@pytest.mark.long
 def test_the_second_help_of_a_benchmark_is_equal_and_imports_neither_it_nor_numpy(tmp_path):
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path)}
     program = Path(sys.executable).with_name("segarena")

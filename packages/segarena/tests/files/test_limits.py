@@ -71,6 +71,7 @@ def test_a_damaged_column_name_of_a_parquet_table_is_told_without_the_fields_of_
         read_pairs(file)
 
 
+@pytest.mark.long
 def test_a_damaged_parquet_table_never_ends_the_process(tmp_path):
     file = tmp_path / "pairs.parquet"
     pl.DataFrame(

@@ -190,6 +190,7 @@ def test_what_is_discarded_is_done_again_and_stands_in_its_place(held, tmp_path,
     assert names(tmp_path) == ["000000-000009.2.parquet"]
 
 
+@pytest.mark.long
 def test_killed_at_any_step_nothing_is_lost_or_there_twice(held, tmp_path, monkeypatch, files_of):
     """Let the process die before each file operation of gathering and discarding, one after the other."""
     steps = {"left": 0}

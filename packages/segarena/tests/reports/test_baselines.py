@@ -31,6 +31,7 @@ def section(html, anchor):
     return html.partition(f'<section id="{anchor}">')[2].partition("</section>")[0]
 
 
+@pytest.mark.long
 def test_what_sees_no_image_is_neither_ranked_nor_compared(paths):
     own = page_of(read_runs(paths))
     assert [run.label for run in own.runs] == ["graph", "watershed"]
@@ -72,6 +73,7 @@ def test_it_is_a_thin_line_with_its_name_and_without_a_band(paths):
     assert "Thin grey lines" in figures
 
 
+@pytest.mark.long
 def test_its_run_is_told_and_its_numbers_are_in_the_file(paths, tmp_path):
     files = write_report(paths, tmp_path / "report")
     assert "<h2>image-blind</h2>" in files.html.read_text()

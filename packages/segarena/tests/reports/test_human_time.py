@@ -33,6 +33,7 @@ def run(tmp_path_factory):
     return found
 
 
+@pytest.mark.long
 def test_seconds_are_those_of_the_prompts_in_the_records(run):
     pace = PromptTimeModel()
     found = predict_seconds(run, "centre", pace)

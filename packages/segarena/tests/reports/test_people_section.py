@@ -61,6 +61,7 @@ def names_of(asked):
     return [statistic.name for statistic in asked.run.summary]
 
 
+@pytest.mark.long
 def test_people_are_counted_with_their_seconds(asked):
     rows = participants_sheet([asked]).rows
     seconds = asked.rounds["user_s"].to_numpy()
@@ -107,6 +108,7 @@ def test_seconds_run_on_over_the_rounds_of_a_dialogue(asked):
     assert asked.pace_s("human") == asked.rounds["user_s"].median()
 
 
+@pytest.mark.long
 def test_reports_have_the_section_only_where_people_were_asked(asked, tmp_path):
     html = report_html(page_of([asked.run]))
     assert 'id="people"' in html

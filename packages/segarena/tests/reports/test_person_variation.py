@@ -29,6 +29,7 @@ def folder(tmp_path_factory):
     )
 
 
+@pytest.mark.long
 def test_users_whose_repeats_are_people_are_found(folder):
     (run,) = read_runs([folder.path])
     assert crowd_sizes(run) == {"crowd": 3}
@@ -48,6 +49,7 @@ def test_between_people_is_that_of_the_means_of_each(folder):
     assert np.ptp(areas.mean(axis=0)) > 0
 
 
+@pytest.mark.long
 def test_the_report_has_the_table_on_the_page_and_as_csv(folder, tmp_path):
     files = write_report([folder.path], tmp_path / "report")
     assert "Between people" in files.html.read_text(encoding="utf-8")

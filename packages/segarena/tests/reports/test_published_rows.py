@@ -171,6 +171,7 @@ def test_an_unknown_table_is_refused_before_anything_is_written(report, tmp_path
     assert not (tmp_path / "report").exists()
 
 
+@pytest.mark.long
 def test_clicking_groups_stand_beside_the_paper_where_the_click_model_is_the_papers(
     rclicks, make_ramps, tmp_path
 ):

@@ -63,6 +63,7 @@ def test_every_pair_of_a_dataset_is_there_once_and_only_clear_ones_are_marked(ma
     assert all(not mark for (_, one, other), mark in marks.items() if {one, other} <= set("def"))
 
 
+@pytest.mark.long
 def test_of_many_runs_the_differences_to_the_first_are_folded(many):
     html = report_html(page_of(many))
     assert html.index('id="ranks"') < html.index('id="differences"')
@@ -79,6 +80,7 @@ def test_a_sentence_and_a_chart_about_a_dataset_do_not_repeat_its_name(many):
     assert "<h1>6 segmenters on near, far</h1>" in report_html(own)
 
 
+@pytest.mark.long
 def test_of_more_than_twenty_runs_the_ranking_comes_first_and_the_summary_is_folded(
     make_run, make_dialogue
 ):

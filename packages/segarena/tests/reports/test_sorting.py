@@ -27,6 +27,7 @@ def names_of(page):
     return page.locator("#summary tbody tr td:first-child").all_text_contents()
 
 
+@pytest.mark.long
 def test_a_column_sorts_with_the_best_first_and_again_the_other_way(go_to, address):
     page = go_to(address)
     assert names_of(page) == ["slow", "fast", "even"]

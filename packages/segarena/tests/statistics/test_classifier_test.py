@@ -29,6 +29,7 @@ def test_samples_far_apart_are_always_told_apart():
     assert (found.n, found.groups) == (30, 30)
 
 
+@pytest.mark.long
 def test_samples_of_one_distribution_are_told_apart_by_chance_only():
     areas = []
     for seed in range(8):
@@ -80,6 +81,7 @@ def test_as_many_of_either_are_drawn_and_named():
     assert [said.shape for said in found.said] == [(20,), (20,)]
 
 
+@pytest.mark.long
 def test_the_area_is_the_mean_over_splits_each_of_another_seed():
     rng = RNG(9)
     first, second = rng.normal(size=(60, 1)), rng.normal(0.7, size=(60, 1))

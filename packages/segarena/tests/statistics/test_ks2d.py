@@ -56,6 +56,7 @@ def test_equals_a_loop_over_points_and_quadrants(first, second):
     assert test.p_values[0] == pytest.approx(p, abs=1e-12, nan_ok=True)
 
 
+@pytest.mark.long
 def test_many_sets_at_once_equal_the_loop_for_each():
     rng = np.random.default_rng(1)
     sets, points = rng.normal(size=(7, 30, 2)), rng.normal(0.4, 1.2, size=(45, 2))

@@ -59,6 +59,7 @@ def test_published_nof_counts_the_dialogues_whose_noc_is_the_limit(values):
     assert np.array_equal(published, noc == values.shape[1])
 
 
+@pytest.mark.long
 @given(curves, st.sampled_from([0.25, 0.9, 1.0]))
 def test_noc_and_nof_equal_a_loop_over_rounds(values, threshold):
     for row, noc, nof in zip(

@@ -142,6 +142,7 @@ def commands(group, *path):
             yield from commands(load_command(command), *path, name)
 
 
+@pytest.mark.long
 def test_the_help_of_every_command_fits_a_screen():
     lengths = {}
     for path in commands(get_command(segarena_app)):

@@ -46,7 +46,8 @@ def run(tmp_path_factory):
 
 
 # Neither has the characters of tables and arrows; they go the same way.
-@pytest.mark.parametrize("encoding", ["ascii", pytest.param("latin-1", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_the_report_of_a_run_is_readable_in_any_encoding(run, encoding):
     code, out, err = _command("report", run, PYTHONIOENCODING=encoding)
     assert (code, err) == (0, b"")
@@ -56,6 +57,7 @@ def test_the_report_of_a_run_is_readable_in_any_encoding(run, encoding):
     assert "┃" not in text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("utf8", [{"PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}, {}])
 def test_boxes_are_plain_in_the_locale_c(utf8):
     code, out, err = _command("export", LC_ALL="C", **utf8)

@@ -63,6 +63,7 @@ def test_every_end_is_told(tmp_path, what, code, told):
     assert len(stderr.splitlines()) == bool(told)
 
 
+@pytest.mark.long
 def test_a_call_that_hangs_below_python_is_ended_and_named(tmp_path):
     program = WATCHED.format(
         "d = this_deadline(); d.what = 'user centre'; d.value = time.monotonic() + 0.1; time.sleep(60)"
@@ -127,6 +128,7 @@ def is_running(pid):
         return False
 
 
+@pytest.mark.long
 def test_a_plugin_that_leaves_is_no_success_and_named(plugin, tmp_path):
     done = subprocess.run(
         [*COMMAND, *RUN, "-s", plugin("LeavesQuietly")],

@@ -52,6 +52,7 @@ def test_what_a_unit_raises_is_its_failure_and_the_process_stays(standing):
     assert standing.do(0).result[0] == before
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("unit", "error", "told"),
     [("die", UnitDied, "SIGKILL"), ("hang", UnitHung, "no answer in time")],

@@ -21,6 +21,7 @@ def do(job, units, workers=2, **options):
     return {one.unit: one.result if isinstance(one, UnitResult) else one.error for one in outcomes}
 
 
+@pytest.mark.long
 def test_processes_that_die_hang_or_answer_badly_cost_their_units(act, tmp_path):
     units = [
         "killed once",

@@ -56,6 +56,7 @@ def do(job, units, workers=2, **options):
         }
 
 
+@pytest.mark.long
 def test_joining_leaves_signals_and_others_alone(cluster):
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
     listening = Path("/proc/net/tcp").read_text() + Path("/proc/net/tcp6").read_text()
@@ -71,6 +72,7 @@ def test_every_unit_is_done_once_wherever_it_is(cluster, act):
     assert do(act(), range(500)) == {unit: unit for unit in range(500)}
 
 
+@pytest.mark.long
 def test_what_goes_wrong_is_said_in_the_words_of_one_machine(cluster, act):
     units = [
         "raises",
@@ -95,6 +97,7 @@ def test_what_goes_wrong_is_said_in_the_words_of_one_machine(cluster, act):
     } == local
 
 
+@pytest.mark.long
 def test_a_unit_that_hangs_is_ended_one_that_dies_is_tried_again_and_the_others_go_on(
     cluster, act, tmp_path
 ):
@@ -103,16 +106,19 @@ def test_a_unit_that_hangs_is_ended_one_that_dies_is_tried_again_and_the_others_
     assert found == {"killed once": None, 1: 1, 2: 2, 3: 3}
 
 
+@pytest.mark.long
 def test_a_full_disk_on_one_node_ends_all_and_the_node_is_named(cluster, act):
     with pytest.raises(StoreError, match=rf"the disk is full \(on node {socket.gethostname()}\)"):
         do(act(), ["disk full", "sleeps"])
 
 
+@pytest.mark.long
 def test_a_job_that_cannot_be_opened_ends_the_work(cluster, act):
     with pytest.raises(WorkersInvalid, match=r"could not start \(exit code 7\).*\(on node"):
         do(act(how_opened="exits"), [1])
 
 
+@pytest.mark.long
 def test_what_a_script_defines_travels_with_the_job(cluster):
     class Doubling:
         def open(self):
@@ -164,6 +170,7 @@ def foremen():
     return found
 
 
+@pytest.mark.long
 def test_a_unit_that_is_lost_with_its_worker_again_and_again_fails_alone(cluster, act, monkeypatch):
     monkeypatch.setattr(ray_pool, "_MOST_LOSSES", 1)
     found = do(KillsForeman(act()), ["kills its foreman", 1, 2], workers=1)
@@ -187,6 +194,7 @@ class KillsForeman:
         return act_or_kill
 
 
+@pytest.mark.long
 def test_units_after_one_that_takes_long_go_to_others_and_those_before_it_are_told(cluster, act):
     """Small units come first, so that the others are sent together."""
     came = []
@@ -370,9 +378,8 @@ with Ledger(out / "done.jsonl", {{}}) as ledger:
 """
 
 
-@pytest.mark.parametrize(
-    "number", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.long)]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_driver_that_is_ended_keeps_what_is_done_and_leaves_no_worker(cluster, tmp_path, number):
     address = cluster.get_runtime_context().gcs_address
     script = tmp_path / "script.py"

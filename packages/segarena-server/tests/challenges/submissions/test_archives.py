@@ -84,6 +84,7 @@ def hundred_thousand(tmp_path_factory):
     return path
 
 
+@pytest.mark.long
 def test_a_hundred_thousand_empty_files_are_refused_before_they_are_read(
     hundred_thousand, tmp_path
 ):

@@ -88,6 +88,7 @@ def columns_of(page):
     )
 
 
+@pytest.mark.long
 def test_without_scripts_the_page_says_the_same(open_page, address):
     drawn, plain = open_page(address), open_page(address, java_script_enabled=False)
     shown, written = columns_of(drawn), columns_of(plain)
@@ -101,6 +102,7 @@ def test_without_scripts_the_page_says_the_same(open_page, address):
     assert plain.locator("svg[data-x] >> nth=0 >> .curve").count() == 6
 
 
+@pytest.mark.long
 def test_rows_and_places_are_those_of_the_board_whatever_is_chosen(go_to, address, board):
     page = go_to(address)
     every = list(product(board.panels, CHOICES))
@@ -139,6 +141,7 @@ def test_a_heading_sorts_the_ranking(go_to, address, board):
     assert page.locator("#ranking th[aria-sort]").count() == 0
 
 
+@pytest.mark.long
 def test_a_long_ranking_is_filtered_and_the_address_keeps_the_words(
     open_page, make_entry, tmp_path
 ):
@@ -156,6 +159,7 @@ def test_a_long_ranking_is_filtered_and_the_address_keeps_the_words(
     assert len(names_of(page)) == 14
 
 
+@pytest.mark.long
 def test_curves_are_chosen_and_read_with_the_keyboard_alone(go_to, address):
     page = go_to(address)
     drawn = page.locator("svg[data-x]:visible > .curve:not(.floor)")
@@ -186,6 +190,7 @@ def test_curves_are_chosen_and_read_with_the_keyboard_alone(go_to, address):
     )
 
 
+@pytest.mark.long
 def test_the_line_of_who_looks_at_no_image_is_always_there(go_to, address):
     page = go_to(address)
     page.get_by_role("button", name="none").click()
@@ -214,6 +219,7 @@ def test_ticked_or_not_the_line_of_who_looks_at_no_image_is_thin_and_has_no_plac
         assert page.locator("svg[data-x]:visible > .curve").count() == 6
 
 
+@pytest.mark.long
 def test_the_address_keeps_what_was_chosen(go_to, address):
     page = go_to(address)
     page.select_option("[name=choice]", "best")
@@ -248,6 +254,7 @@ def test_no_name_is_part_of_a_path(folder):
     assert sum(name.startswith("samples/") for name in files) == 15
 
 
+@pytest.mark.long
 def test_every_target_leads_to_the_page_of_its_sample_and_that_one_back(go_to, address):
     page = go_to(address)
     page.locator("#targets tbody a").first.click()
@@ -297,6 +304,7 @@ def unlike(make_entry, tmp_path_factory):
     return board, write_site(board, tmp_path_factory.mktemp("unlike")).index
 
 
+@pytest.mark.long
 def test_what_rows_share_is_said_of_those_that_are_shown_with_and_without_scripts(
     open_page, unlike
 ):
@@ -310,6 +318,7 @@ def test_what_rows_share_is_said_of_those_that_are_shown_with_and_without_script
     assert drawn.locator("#verdict").text_content() == plain.locator("#verdict").text_content()
 
 
+@pytest.mark.long
 def test_a_run_has_a_page_that_is_reached_by_keyboard(go_to, barriers, page_widths, address, board):
     page = go_to(address, width=390, scheme="dark")
     page.get_by_role("link", name="run 6").press("Enter")

@@ -67,6 +67,7 @@ def test_a_constant_image_has_no_contrast():
     assert (cut(np.full((40, 50, 3), 77, np.uint8)).contrasts < 1e-3).all()
 
 
+@pytest.mark.long
 def test_a_large_image_is_cut_into_about_as_many_at_its_own_size():
     rows, columns = np.mgrid[:900, :1080]
     image = np.stack([rows % 256, columns % 256, (rows + columns) % 256], axis=2).astype(np.uint8)

@@ -111,6 +111,7 @@ def test_a_batch_gives_what_single_calls_give_in_any_order(segmenter):
         assert np.array_equal(alone, reversed_.mask)
 
 
+@pytest.mark.long
 def test_another_process_gives_the_same_masks():
     command = [sys.executable, "-c", FINGERPRINTS, str(Path(__file__).parent)]
     there = subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()

@@ -124,6 +124,7 @@ def test_tf32_is_set_during_calls_on_a_gpu_and_as_before_afterwards(is_on):
         assert tf32_flags() == before
 
 
+@pytest.mark.long
 def test_a_compiled_network_has_the_same_weights_names_and_answers(build, monkeypatch):
     compiled = []
     in_place = devices.compile_in_place

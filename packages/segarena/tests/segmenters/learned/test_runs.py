@@ -292,6 +292,7 @@ def test_what_is_wrong_with_weights_is_one_line_on_the_screen_and_no_run(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.long
 def test_a_missing_extra_is_one_line_on_the_screen(tmp_path):
     program = """
 import sys

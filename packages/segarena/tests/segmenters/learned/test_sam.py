@@ -30,6 +30,7 @@ def photograph(shape=(60, 80, 3)):
     )
 
 
+@pytest.mark.long
 def test_listing_segmenters_imports_neither_torch_nor_the_library():
     program = """
 import sys

@@ -215,6 +215,7 @@ def test_one_object_is_tracked_as_by_the_library(model, segmenter, named, start)
     assert np.array_equal(answer.mask, expected)
 
 
+@pytest.mark.long
 def test_a_video_longer_than_the_memory_is_tracked_as_by_the_library(model, segmenter):
     shape = (model.config.max_object_pointers_in_encoder + model.config.num_maskmem + 2, 37, 51)
     library = Library(model, frames_of(shape))
@@ -399,6 +400,7 @@ def test_a_scribble_as_mask_is_the_hint_that_the_library_is_given_for_a_drawn_li
     assert np.array_equal(answer.mask[0], full > 0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "options", [{"corrections": "alone"}, {"feed_logits": True, "scribbles": "mask"}]
 )

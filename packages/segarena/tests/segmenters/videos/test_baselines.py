@@ -89,6 +89,7 @@ def copied(target, frames):
     return target[nearest]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_more_lines_give_better_masks_and_better_than_masks_that_stand_still(name):
     ours, still = [], []

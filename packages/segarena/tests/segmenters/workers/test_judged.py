@@ -49,6 +49,7 @@ def test_encoder_passes_are_images(small_run):
     assert counts.rounds > 3
 
 
+@pytest.mark.long
 def test_where_the_network_sees_prompts_too_every_answer_is_a_pass(small_run, rules):
     run = small_run(written("moody.py", "Joint"), dataset="sample-squares(count=3)")
     counts = run.config.counts
@@ -71,6 +72,7 @@ def test_what_it_encoded_is_read_from_the_cache_by_the_next_run(small_run, tmp_p
     assert first.records().equals(second.records())
 
 
+@pytest.mark.long
 def test_a_forecast_knows_the_memory_of_its_process(rules):
     segmenter = written("moody.py", "Large", megabytes=1000)
     cost = forecast(rules, segmenter=segmenter, dataset="sample-squares(count=2)", timed=1)

@@ -224,6 +224,7 @@ def test_a_program_that_starts_processes_without_end_is_ended(start):
     wait_until(lambda: os.system("true") == 0)
 
 
+@pytest.mark.long
 def test_a_program_has_its_processes_whatever_another_one_starts(start):
     greedy = start(
         """
@@ -245,6 +246,7 @@ def test_a_program_has_its_processes_whatever_another_one_starts(start):
     assert other.endswith("has twenty")
 
 
+@pytest.mark.long
 def test_memory_is_looked_after_in_all_its_processes(start):
     one = said(start("all = [np.ones(10**8) for _ in range(100)]"))
     assert "MemoryError" in one or "memory" in one or "Unable to allocate" in one or "lost" in one
@@ -258,6 +260,7 @@ def test_memory_is_looked_after_in_all_its_processes(start):
     assert "memory_gb" in said(start(several), 60)
 
 
+@pytest.mark.long
 def test_a_program_that_sleeps_or_prints_for_ever_is_ended(start):
     sleeping = start("time.sleep(1000)")
     assert "no answer in time" in said(sleeping, 0.2)
@@ -321,6 +324,7 @@ def device_tree(tmp_path):
     return tmp_path
 
 
+@pytest.mark.long
 def test_programs_use_the_devices_that_are_configured_and_no_others(start, device_tree):
     program = f"""
     found = {{path.name for path in pathlib.Path({str(device_tree)!r}).iterdir()}}

@@ -79,6 +79,7 @@ FRAMES = [np.full((120, 200, 3), number, np.uint8) for number in range(120)]
 CLIP = VideoSample(id="c", frames=FRAMES, frame_shape=(120, 200))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sample", [VOLUME, CLIP], ids=["volume", "video"])
 def test_large_arrays_are_mapped_and_nothing_of_them_stays_behind(sample):
     worker = honest()
@@ -304,6 +305,7 @@ def test_one_that_forgets_a_handle_is_told_again():
     assert encoded.losses.count == 1
 
 
+@pytest.mark.long
 def test_one_that_needs_more_memory_than_it_may_is_a_failure_after_two_tries():
     with pytest.raises(SegmenterError, match=r"lost 2 times .* had more than memory_gb=0.2 in use"):
         answer(moody("Leaks", memory_gb=0.2))

@@ -21,6 +21,7 @@ def apart(lines, others):
     return np.hypot(*(one[:, None] - other).T).min(axis=0).mean()
 
 
+@pytest.mark.long
 def test_what_was_drawn_on_the_next_slice_draws_the_hand_there():
     goal = disc((80, 80), 40, 40, 25)
     hand = read_stroke_model()

@@ -268,6 +268,7 @@ def test_compare_modes_holds_each_mode_against_the_text(segarena, clicks, tmp_pa
     assert float(rows[0]["wd"]) > 0.1
 
 
+@pytest.mark.long
 def test_train_leaves_a_network_that_judge_and_rclicks_take(segarena, clicks, tmp_path):
     pytest.importorskip("torch").set_num_threads(1)
     answer = segarena(
@@ -300,6 +301,7 @@ def test_train_leaves_a_network_that_judge_and_rclicks_take(segarena, clicks, tm
     assert run.exit_code == 0, run.output
 
 
+@pytest.mark.long
 def test_train_makes_a_network_for_each_of_several_sigmas(segarena, clicks, tmp_path):
     torch = pytest.importorskip("torch")
     answer = segarena(

@@ -102,6 +102,7 @@ def test_nobody_sees_an_image_twice_and_batches_hold_ten_images_at_most():
     assert table.group_by("person").len()["len"].max() > 10
 
 
+@pytest.mark.long
 def test_the_filter_finds_the_careless_and_the_slips():
     instances = [instance(f"p{i}", seed=i) for i in range(12)]
     masks = {i.full_stem: i.error >= 0.5 for i in instances}

@@ -81,6 +81,7 @@ def test_a_training_leaves_checkpoints_a_history_and_no_partial_files(data, tmp_
     assert got.shape == image.target.shape
 
 
+@pytest.mark.long
 def test_a_network_learns_where_the_clicks_are(data, tmp_path):
     data = [*data[0], *(instance(i) for i in range(6, 14))], data[1]
     options = replace(QUICK, epochs=12, rate=0.02)
@@ -109,6 +110,7 @@ def test_a_network_with_a_margin_is_trained_on_what_it_sees(data):
     assert prepared.columns == box.columns
 
 
+@pytest.mark.long
 def test_a_stopped_training_goes_on_to_the_same_result(data, tmp_path):
     options = replace(QUICK, epochs=2)
     whole = run(data, tmp_path / "whole", options=options)

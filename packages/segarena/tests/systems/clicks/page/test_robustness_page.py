@@ -114,6 +114,7 @@ def test_page_without_groups_or_base_user_says_who_is_missing(rclicks, make_ramp
     assert "made without G2, G3, centre" in html
 
 
+@pytest.mark.long
 def test_page_says_when_first_predictions_were_not_kept(rclicks, make_ramps):
     html = report_html(page_of(read_runs([rclicks(make_ramps(USERS), "bare")], trust=True)))
     assert "were not kept" not in html
@@ -166,6 +167,7 @@ def test_files_are_the_same_for_the_same_records(clicked, tmp_path):
     assert first.html.read_bytes() == second.html.read_bytes()
 
 
+@pytest.mark.long
 def test_tables_agree_with_one_another(clicked, tmp_path):
     files = write_report([clicked], tmp_path / "report", trust=True)
     (noc,) = pl.read_csv(files.further[0]).filter(statistic="NoC@90").iter_rows(named=True)
@@ -179,6 +181,7 @@ def test_tables_agree_with_one_another(clicked, tmp_path):
     assert pl.read_csv(files.further[3])["nsr"].is_sorted(descending=True)
 
 
+@pytest.mark.long
 def test_three_segmenters_have_correlations(rclicks, dialogues):
     lifts = {"a": 0.0, "b": 0.05, "c": 0.2}
     paths = [

@@ -68,6 +68,7 @@ def turn_of(sample, *, target=0, repeat=0, rounds=0):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_strokes_come_back_as_they_were_drawn(table, suffix):
     rng = np.random.default_rng(3)
@@ -259,6 +260,7 @@ def test_a_picture_of_noise_is_refused_before_it_is_walked(tmp_path, monkeypatch
         drawn(tmp_path)
 
 
+@pytest.mark.long
 def test_a_damaged_parquet_table_is_one_line(table):
     file = table({}, suffix=".parquet")
     data = file.read_bytes()

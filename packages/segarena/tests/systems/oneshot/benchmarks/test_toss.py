@@ -106,6 +106,7 @@ def test_options_that_are_none_are_refused(text, expected):
         build("benchmark", text)
 
 
+@pytest.mark.long
 def test_who_answers_rightly_has_full_marks_in_every_variant(oracle):
     counts = counts_from_records(oracle[2].records()).counts
     for variant in ("published", "paper"):
@@ -114,6 +115,7 @@ def test_who_answers_rightly_has_full_marks_in_every_variant(oracle):
         assert [score.value for score in found] == pytest.approx([1.0] * len(found), abs=1e-12)
 
 
+@pytest.mark.long
 def test_far_classes_are_scored_too(tmp_path):
     run = segarena.evaluate(
         "toss",

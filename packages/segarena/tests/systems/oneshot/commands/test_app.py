@@ -77,6 +77,7 @@ def test_lists_that_cannot_be_read_end_with_one_line(tmp_path):
     assert toss("audit", tmp_path, "--out", "x.txt").exit_code == 2
 
 
+@pytest.mark.long
 def test_scores_of_a_run_say_their_mode(run, tmp_path):
     done = toss("score", run.path, "--classes", "--repeats", "20", "--out", tmp_path / "s.json")
     assert done.exit_code == 0
@@ -94,6 +95,7 @@ def test_scores_of_a_run_say_their_mode(run, tmp_path):
     assert pl.read_csv(tmp_path / "s.csv")["name"].to_list()[0] == "LCA"
 
 
+@pytest.mark.long
 def test_other_variants_need_no_other_run(run):
     published, paper = (
         toss("score", run.path, "--variant", variant, "--repeats", "0").stdout

@@ -36,6 +36,7 @@ def photos(tmp_path, monkeypatch):
     return tmp_path / "photos"
 
 
+@pytest.mark.long
 def test_a_method_that_does_not_look_at_supports_is_found_out(photos):
     rows = [
         f"{label},{query},{(query + 1) % 3},0" for label in ("left", "right") for query in range(3)
@@ -108,6 +109,7 @@ def test_training_images_selected_by_saliency(photos):
     assert refused.exit_code == 2
 
 
+@pytest.mark.long
 def test_a_dataset_may_be_named_without_options(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     answer = segarena("toss", "sgtss", "oneshot-demo", "--folds", "2", "--out", "chosen")

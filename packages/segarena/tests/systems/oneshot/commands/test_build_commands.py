@@ -46,6 +46,7 @@ def toss(*arguments):
 FEW = ("--per-partition", "6", "--per-level", "2")
 
 
+@pytest.mark.long
 def test_two_commands_lead_from_a_folder_to_a_report(photos):
     built = toss("build", "photos", *FEW)
     assert built.exit_code == 0, built.output
@@ -60,6 +61,7 @@ def test_two_commands_lead_from_a_folder_to_a_report(photos):
     }
 
 
+@pytest.mark.long
 def test_it_goes_on_where_it_was_and_tells_stages(photos):
     assert "measure index: 12/12 images" in toss("build", "photos", *FEW).stderr
     before = Path("tiers/manifest.json").read_bytes()

@@ -495,6 +495,7 @@ def test_every_pair_of_the_demo_can_be_shown():
             assert support.mask.any() == (target.attributes.get("level") not in ("L5", "L6"))
 
 
+@pytest.mark.long
 def test_scenes_are_what_their_partition_says():
     """Salient targets contrast with their surroundings more than others do; easy ones are larger."""
     contrast, area = {}, {}

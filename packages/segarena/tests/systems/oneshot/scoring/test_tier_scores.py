@@ -440,6 +440,7 @@ def test_interval_equals_a_slow_bootstrap_over_query_images(count):
     assert [score.low, score.high] == pytest.approx(np.quantile(slow, [0.025, 0.975]), abs=0.01)
 
 
+@pytest.mark.long
 @given(
     st.lists(
         st.tuples(st.integers(0, 50), st.integers(0, 50), st.sampled_from("abc")),

@@ -102,6 +102,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_one_other_pairs(squares,
     assert not built(squares(), seed=1).pairs.equals(built(squares()).pairs)
 
 
+@pytest.mark.long
 def test_a_build_that_was_interrupted_gives_the_same_bytes(squares, tmp_path):
     build_tiers(squares(), tmp_path / "whole", plan())
 
@@ -124,6 +125,7 @@ def test_a_build_that_was_interrupted_gives_the_same_bytes(squares, tmp_path):
     ).read_bytes()
 
 
+@pytest.mark.long
 def test_another_class_changes_no_draw_of_the_others(squares, built):
     few = built(squares(("red", "green")), easy_from=0.5, salient_from=0.5).pairs
     more = built(squares(), easy_from=0.5, salient_from=0.5, seed=0).pairs
@@ -136,6 +138,7 @@ def test_another_class_changes_no_draw_of_the_others(squares, built):
     assert chosen[0].equals(chosen[1])
 
 
+@pytest.mark.long
 def test_folds_test_their_classes_and_show_others_of_theirs_alone(squares, built):
     pairs = built(
         squares(("red", "green", "blue", "grey")), folds=(("red", "green"), ("blue", "grey"))

@@ -183,6 +183,7 @@ def test_limits_can_be_set():
     assert "small" not in kinds(scene_of(box(2, 2, 20, 20)), least_area_px=100)
 
 
+@pytest.mark.long
 def test_generated_truth_has_no_error_and_every_annotators_fault_is_found():
     for demo in demo_scenes(images=8, seed=3):
         assert not [d for d in check_scene(demo.truth.scene) if d.severity == "error"]

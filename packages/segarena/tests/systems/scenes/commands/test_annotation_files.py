@@ -28,6 +28,7 @@ def test_demo_writes_photographs_drawings_and_the_truth(demo):
     assert len(json.loads((demo / "truth.json").read_text())) == 2
 
 
+@pytest.mark.long
 def test_check_finds_no_error_in_what_is_true_and_some_in_what_was_drawn(demo):
     sound = run("check-annotations", demo / "true_scenes.json")
     assert sound.exit_code == 0
@@ -41,6 +42,7 @@ def test_check_finds_no_error_in_what_is_true_and_some_in_what_was_drawn(demo):
     )
 
 
+@pytest.mark.long
 def test_repair_leaves_no_outline_that_crosses_itself(demo):
     assert "[self-intersection]" in run("check-annotations", demo / "scenes.json", "--all").output
     assert (

@@ -44,6 +44,7 @@ def test_statistics_are_printed_and_written_and_go_on(tmp_path, scenes):
     assert len((tmp_path / "out" / "images.jsonl").read_text().splitlines()) == 3
 
 
+@pytest.mark.long
 def test_agreement_is_printed_and_written_with_pictures(tmp_path, scenes):
     text = run("agreement", tmp_path / "scenes.json", "--out", tmp_path / "out", "--overlays", 2)
     assert "depth order" in text

@@ -17,6 +17,7 @@ def demo():
     return demo_scenes()
 
 
+@pytest.mark.long
 def test_the_same_options_give_the_same_scenes(demo):
     again = demo_scenes()
     assert [d.scene for one in again for d in one.drawings] == [

@@ -47,6 +47,7 @@ def test_an_image_that_claims_too_many_pixels_is_left_out(tmp_path):
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("drawn", [whole, full])
 def test_the_masks_of_one_image_may_not_take_more_than_two_pictures(tmp_path, drawn):
     (scene,) = read_scenes(coco(tmp_path / "a.json", SIDE, [drawn(SIDE)] * 300)).scenes

@@ -111,6 +111,7 @@ def test_an_image_that_fails_is_said_once_the_others_are_done(tmp_path):
     assert asked == [None, 1, None]
 
 
+@pytest.mark.long
 def test_processes_give_the_same_in_the_same_order(tmp_path):
     write_demo(demo_scenes(images=3), tmp_path)
     images = find_images(tmp_path / "scenes.json")

@@ -150,6 +150,7 @@ def test_an_outline_of_thousands_of_vertices_is_looked_at_in_time():
     assert polygons.crossings(star)
 
 
+@pytest.mark.long
 def test_a_comb_and_a_tangle_of_many_vertices_are_looked_at_in_time():
     teeth = np.arange(20_000)
     comb = np.stack([np.where(teeth % 2, 0.0, 900.0), teeth / 10], axis=1)

@@ -60,6 +60,7 @@ class Tags(HTMLParser):
         pass
 
 
+@pytest.mark.long
 def test_what_is_hidden_is_told_only_where_it_was_annotated(scenes, folder, whole):
     assert ">not annotated</td>" not in whole
     unordered = tuple(replace(scene, has_depth=False) for scene in scenes.scenes)
@@ -110,6 +111,7 @@ def test_the_worst_come_first_and_the_rest_is_said_to_be_left_out(scenes, folder
     assert errors == sorted(errors, reverse=True)
 
 
+@pytest.mark.long
 def test_annotators_without_names_keep_their_own_findings(scenes, folder):
     nameless = replace(
         scenes, scenes=tuple(replace(scene, annotator="") for scene in scenes.scenes)
@@ -150,6 +152,7 @@ def test_annotations_that_cannot_be_drawn_are_on_the_page_all_the_same(scenes, f
     assert "expected a mask of the image's size" in html.unescape(page)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("width", [1400, 390])
 def test_every_link_and_control_is_large_enough(whole, tmp_path, open_page, small_targets, width):
     path = tmp_path / "review.html"

@@ -28,6 +28,7 @@ def areas(sample):
     )
 
 
+@pytest.mark.long
 def test_four_videos_of_labels_judged_together(videos):
     assert list(videos) == IDS
     for sample in videos.values():
@@ -93,6 +94,7 @@ def test_the_camera_moves_and_no_mask_stands_still(videos):
             assert min(overlaps) < 0.4
 
 
+@pytest.mark.long
 def test_scenes_are_the_same_in_any_size_and_with_any_number_of_frames(videos):
     large = DemoVideos(size=(240, 400), frames=47).load("crossing")
     assert large.shape == (47, 240, 400)

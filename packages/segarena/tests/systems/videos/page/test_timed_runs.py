@@ -90,6 +90,7 @@ def objects_quality(dataset, shift):
     return values
 
 
+@pytest.mark.long
 def test_quality_is_the_mean_over_all_objects(timed, dataset):
     for one, most in zip(timed, (8, 12), strict=True):
         wanted = [np.mean(objects_quality(dataset, most - 2 * round_)) for round_ in (1, 2, 3)]
@@ -131,6 +132,7 @@ def test_sequences_have_their_own_values(timed, dataset):
     assert row["F@3"].mean == pytest.approx(found.contour.mean())
 
 
+@pytest.mark.long
 def test_the_page_has_curves_tables_and_strips_with_nothing_from_outside(folders, tmp_path):
     files = write_report(folders, tmp_path)
     page = files.html.read_text(encoding="utf-8")
@@ -192,6 +194,7 @@ def test_the_terminal_begins_with_the_challenges_values(folders, timed):
     assert text.index("Quality is averaged over objects") < text.index("AUC")
 
 
+@pytest.mark.long
 def test_answers_that_came_too_late_are_counted_and_samples_without_any_count_nothing(
     dataset, tmp_path
 ):

@@ -133,6 +133,7 @@ def test_an_answer_after_the_time_is_dropped_and_the_next_sample_begins(
         assert list(session.get_report()["interaction"]) == [1] * FRAMES
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("protocol", ["careful", "published"])
 def test_by_time_alone_there_are_as_many_interactions_as_there_is_time_for(
     open_session, masks_of, clock, tmp_path, protocol

@@ -18,6 +18,7 @@ def records(tmp_path_factory):
     return folder.records()
 
 
+@pytest.mark.long
 def test_a_box_and_limits_then_one_click_a_round(records):
     for row in records.iter_rows(named=True):
         kinds = [prompt["kind"] for prompt in json.loads(row["prompts"])]
@@ -32,6 +33,7 @@ def test_the_box_is_spread_to_the_limits(records):
     assert (opening["effort"] == 4).all()
 
 
+@pytest.mark.long
 def test_without_boxes_there_are_clicks_alone(tmp_path):
     folder = segarena.evaluate(
         "cvpr2025(box=False)",

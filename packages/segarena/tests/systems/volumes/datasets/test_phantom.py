@@ -34,6 +34,7 @@ def pieces(mask):
     return label(mask, EVERYWHERE)[1]
 
 
+@pytest.mark.long
 def test_is_a_dataset_of_alternating_modalities(samples):
     dataset = build("dataset", "phantom")
     assert isinstance(dataset, Dataset)
@@ -58,6 +59,7 @@ def test_is_a_dataset_of_alternating_modalities(samples):
         )
 
 
+@pytest.mark.long
 def test_equal_options_give_equal_voxels_whatever_was_loaded_before(samples):
     again = Phantom(cases=20).load("ct-02")
     before = samples[2]
@@ -176,6 +178,7 @@ def test_other_shapes_show_the_same_field():
     assert {t.label for t in coarse.targets} == {t.label for t in fine.targets}
 
 
+@pytest.mark.long
 def test_check_counts_what_there_is(samples):
     (finding,) = Phantom(cases=2).check()
     count = len(samples[0].targets) + len(samples[1].targets)

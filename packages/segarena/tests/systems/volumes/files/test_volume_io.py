@@ -407,6 +407,7 @@ class TestBadFiles:
         ):
             read_volume(path)
 
+    @pytest.mark.long
     def test_a_bomb_behind_an_honest_header_is_not_unpacked(self, tmp_path):
         path = write(tmp_path / "a.nii")
         packer = zlib.compressobj(wbits=31)

@@ -112,6 +112,7 @@ def deflate(path):
     content.save_as(path, enforce_file_format=True)
 
 
+@pytest.mark.long
 def test_deflated_files_are_refused_before_they_are_inflated(ct_at, write_seg, tmp_path, box):
     told, _, grid = ct_at()
     seg = write_seg(tmp_path / "seg" / "seg.dcm", told, [("A", box(SHAPE, ((0, 0, 0), (2, 2, 2))))])

@@ -33,6 +33,7 @@ def image(values):
     return made
 
 
+@pytest.mark.long
 def test_a_known_rotation_and_shift_between_two_modalities_is_found(phantom):
     ct = image(np.array([-1000, 40, 300, -200, 900])[phantom])
     truth = sitk.Euler3DTransform((48.0, 44.0, 40.0), 0.06, -0.04, 0.1, (5.0, -4.0, 3.0))

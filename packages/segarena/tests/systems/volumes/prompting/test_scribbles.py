@@ -150,6 +150,7 @@ def test_published_scribble_counts_the_outline_beyond_what_was_predicted(
     assert set(points) in slow_published_scribbles(prediction, target)
 
 
+@pytest.mark.long
 def test_every_published_scribble_may_be_drawn():
     prediction, target = blobs(12)
     comparison = Comparison.of(prediction, target)

@@ -125,6 +125,7 @@ def test_one_click_per_prompted_slice():
     ]  # 9 and 10 are wrong too, but were never prompted
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("refine", ["1ppv", "scribble-point"])
 def test_corrections_in_3d_stay_near_the_first_click_as_published(refine):
     target = np.zeros((4, 4, 400), dtype=bool)

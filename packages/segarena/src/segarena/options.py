@@ -149,9 +149,11 @@ def name_first_option(factory: Callable[..., Any], given: Mapping[str, Any]) -> 
     if "" not in given:
         return dict(given)
     options = options_of(factory)
-    if not options or options[0].name in given:
+    if not options:
+        raise InvalidInput(f"expected no options, because there are none, got {given['']!r}")
+    if options[0].name in given:
         raise InvalidInput(
-            f"{given['']!r} needs the name of an option; available: {format_options(factory) or 'no options'}"
+            f"{given['']!r} needs the name of an option; available: {format_options(factory)}"
         )
     named: dict[str, Any] = {}
     for name, value in given.items():

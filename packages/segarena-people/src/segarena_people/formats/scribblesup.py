@@ -119,5 +119,6 @@ def _number(
     except ValueError:
         value = math.nan
     if not math.isfinite(value) or (name.startswith("size/") and value < 1):
-        raise InvalidInput(f"{path}: expected {name} to be a number, got {text[:40]!r}")
+        least = " of at least 1" if name.startswith("size/") else ""
+        raise InvalidInput(f"{path}: expected {name} to be a number{least}, got {text[:40]!r}")
     return value

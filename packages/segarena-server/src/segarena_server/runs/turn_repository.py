@@ -207,9 +207,10 @@ def lease_next_turn(
 
 
 def count_waiting_before(session: Session, turn: Turn) -> int:
-    """Return the number of turns ahead of this one, if each goes to the worker that has its sample in memory.
+    """Return the number of waiting turns ahead of this one; a first turn counts as `HEAD_START_S` later.
 
-    Turns that arrive later may still overtake a first turn within `HEAD_START_S`.
+    Every other turn is assumed to go to the worker that has its sample in memory. Turns that arrive
+    later may still overtake a first turn within `HEAD_START_S`.
     """
     handicap_s = case((RunSample.worker == "", HEAD_START_S), else_=0.0)
     sample = session.get_one(RunSample, (turn.run_id, turn.place))

@@ -312,7 +312,10 @@ class RunFolder:
             )
 
     def _may_be_mended(self, change: RunChange) -> bool:
-        """Return whether a plug-in fix could help: some sample failed, or there are no results to keep."""
+        """Return whether the run may continue with changed files: some sample failed, or none is done.
+
+        With changed weights, it may continue only if no sample succeeded and there are no earlier rows to keep.
+        """
         done = len(self.samples) - len(self.pending())
         failed = len(self.failed())
         # Weights determine every answer, so results of different weights must not be mixed.
@@ -654,7 +657,7 @@ def _run_views() -> Any:
     found = sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name)
     if not found:
         raise PluginError(
-            f"summary: no installed package has an entry point of {ENTRY_POINTS}; reinstall segarena"
+            f"summary: no installed package has an entry point in the group {ENTRY_POINTS}; reinstall segarena"
         )
     return found[0].load()
 

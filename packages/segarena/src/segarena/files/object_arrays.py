@@ -123,6 +123,6 @@ def _to_array(element: Any) -> NDArray[Any]:
         raise TypeError(f"{type(element).__name__} among the arrays")
     dtype = element.dtype.read()
     if dtype.kind not in _NUMBERS:
-        raise TypeError(f"an array of {dtype} among those of numbers")
+        raise TypeError(f"an array of {dtype} instead of numbers")
     order = "F" if element.is_fortran else "C"
     return np.frombuffer(element.data, dtype).reshape(element.shape, order=order)

@@ -238,7 +238,7 @@ class _Elements:
         return distances
 
     def are_within(self, other: _Elements, at_most: float) -> Mask:
-        """Return which elements have an element of `other` within `at_most`, exactly as `distances_to` measures.
+        """Return which elements are at most `at_most` from an element of `other`, by the distances of `distances_to`.
 
         Steps between elements are whole voxels, so the few steps of this length can be looked up.
         """

@@ -79,7 +79,7 @@ class Page:
         return run.config.benchmark.name in cls.benchmarks
 
     def whole(self, run: Run) -> Run:
-        """Return the run for general tables, without dialogues that would distort their means."""
+        """Return what general tables show of a run: all of it, unless a page leaves out what distorts means."""
         return run
 
     def usual(self, run: Run) -> Run:

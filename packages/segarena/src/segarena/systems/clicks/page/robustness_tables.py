@@ -112,9 +112,10 @@ def visible_first_click_sheet(runs: Sequence[Run]) -> Sheet:
 
 
 def robustness_files(runs: Sequence[Run]) -> dict[str, str]:
-    """Return the tables as file contents by file name; fractions are not multiplied by 100.
+    """Return the tables as file contents by file name.
 
-    Equal records give byte-identical files.
+    CSV files have fractions; the LaTeX file has the numbers as the page prints them. Equal records
+    give byte-identical files.
     """
     groups = group_sheet(runs)
     group_keys = [key for key in groups.keys if key != "sample ± std"]

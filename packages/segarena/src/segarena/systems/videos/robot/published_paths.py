@@ -130,7 +130,7 @@ def _select(
 
 
 def _components(neighbours: Neighbours) -> list[list[int]]:
-    """Return the nodes of each component; the first is the node from which searches start.
+    """Return the nodes of each component; searches in a component start from its first node.
 
     The function also reorders `neighbours`.
 

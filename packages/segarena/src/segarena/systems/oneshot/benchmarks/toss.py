@@ -1,7 +1,7 @@
 """TOSS: benchmark of one-shot segmenters in three tiers: hard queries, misleading supports, new classes.
 
-A dialogue is one support and one prediction. Scores are computed from the pixel counts in the
-records, so scoring by another variant needs no new run.
+A dialogue has one round: the supports of a pair, and one prediction. Scores are computed from the
+pixel counts in the records, so scoring by another variant needs no new run.
 """
 
 from __future__ import annotations
@@ -56,9 +56,10 @@ def toss(
 ) -> Benchmark:
     """Evaluate one-shot segmenters by LCA, HCA, SCS and GS on the fixed pairs of a one-shot dataset.
 
-    The summary shows the mean IoU over pairs. The scores are not means over pairs, so the report
-    shows them in its first section; see `scoring/tier_scores.py`. The last six options choose
-    conventions of these scores; None chooses the convention of the protocol.
+    The summary shows the mean IoU over the pairs whose support shows the class. The scores are not
+    means over pairs, so the report shows them in its first section; see `scoring/tier_scores.py`.
+    The last six options choose conventions of these scores; None chooses the convention of the
+    protocol.
 
     Args:
         protocol: "careful" for the defaults, "published" for the conventions of the scripts,
@@ -125,6 +126,6 @@ def _recorded_options(settings: ScoreSettings) -> dict[str, Any]:
         value = getattr(settings, name)
         if value is None:
             continue
-        # JSON has no tuples, so the record holds the four weights as a list.
+        # JSON has no tuples, so the record holds weights as a list.
         recorded[name] = list(value) if isinstance(value, tuple) else value
     return recorded

@@ -1,6 +1,6 @@
 """Class negation bias: lower IoU on classes that were labelled as background in the training images.
 
-The evidence table has one row per class. It holds the drop in IoU from a supervised network to a
+`negation_table` returns one row per class. It holds the drop in IoU from a supervised network to a
 one-shot method, and the share of training images in which the class was labelled as background. It
 also holds the salience, which is a second explanation of the drop.
 """
@@ -28,7 +28,7 @@ class ColumnCorrelation:
     one: str
     other: str
     given: str  # control variable of a partial correlation; "" for none
-    pearson: float  # -1 to 1; NaN where a column is constant or classes are fewer than three
+    pearson: float  # -1 to 1; NaN if it is undefined, or with fewer than three classes
     spearman: float
     classes: int  # number of classes with a value in all columns
 
@@ -54,7 +54,7 @@ def read_evidence(path: str | Path) -> pl.DataFrame:
 
     Raises:
         DatasetMissing: the file does not exist.
-        DatasetError: the file lacks a column, or a value is not a number.
+        DatasetError: the file is not CSV, lacks a column, or has a value that is not a number.
     """
     file = Path(path)
     if not file.is_file():

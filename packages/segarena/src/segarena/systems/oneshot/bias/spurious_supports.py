@@ -43,14 +43,16 @@ def spurious_pairs(
     *,
     seed: int = 0,
 ) -> pl.DataFrame:
-    """Return all pairs once per kind of support, in lists called LIST/KIND; row indices stay the same.
+    """Return all ordinary pairs once per kind of support, in lists called LIST/KIND.
 
-    Only ordinary pairs are used: pairs whose support shows the class, untransformed, in an image
-    other than the query. The other class is sampled uniformly from the classes of the same dataset
-    and fold in the table, then examples of it are sampled; the query and the requested class stay.
+    In an ordinary pair, the query is not transformed, and the unchanged supports show the requested
+    class in other images. The other class is sampled uniformly from the classes of the same dataset
+    and fold in the table, then examples of it are sampled. Query, requested class and row index
+    stay the same. The tier becomes "pairs"; level, code and similarity become null.
 
     Raises:
-        InvalidInput: a kind is unknown, there is no ordinary pair, or a fold has only one class.
+        InvalidInput: there is no kind, or an unknown one; there is no ordinary pair; or a fold has
+            only one class, and a kind needs another one.
 
     Source: TOSS, Table 2A. The paper does not state how it samples the other class.
     """
@@ -109,7 +111,9 @@ def salience_table(
     *,
     salient_from: float = SALIENT_TARGET_FROM,
 ) -> pl.DataFrame:
-    """Return class mIoU of salient and of other targets, split by the salience IoU of the target.
+    """Return class mIoU of salient targets (salience of at least `salient_from`) and of all others.
+
+    Pairs without a salience are left out.
 
     Raises:
         InvalidInput: no pair has a value for salience.

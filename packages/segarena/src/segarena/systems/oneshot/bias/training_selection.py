@@ -81,8 +81,8 @@ def measure_training_shares(
 ) -> pl.DataFrame:
     """Return the `training_share` of each training image of a fold.
 
-    The fold trains on all images that show a class it does not test. Pixels of tested classes count
-    as background.
+    The fold trains on all images that show a class it does not test. Pixels of the classes that it
+    tests count as background.
 
     Args:
         source: images and masks.
@@ -93,7 +93,7 @@ def measure_training_shares(
         images: allowed training images; None allows all.
         threshold: see `training_share`.
         is_soft: see `training_share`.
-        workers: number of processes that measure.
+        workers: number of processes that measure; 0 measures in this process.
         on_progress: callback that receives the progress.
 
     Returns:

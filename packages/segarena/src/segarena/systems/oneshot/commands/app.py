@@ -52,7 +52,7 @@ app = typer.Typer(
 )
 
 _SHARES = ("value", "low", "high", "spread", "miou", "iou")
-_PAIRS_HELP = "Lists of pairs, published or your own, or folders of them."
+_PAIRS_HELP = "Lists of pairs, published or your own, or folders of lists with published names."
 
 
 _OTHER_COMMANDS = (
@@ -89,10 +89,14 @@ def audit(
     ] = None,
     class_list: Annotated[
         Path | None,
-        typer.Option(help="File with the classes that the list should contain, one per line."),
+        typer.Option(help="File with the classes that the lists should contain, one per line."),
     ] = None,
     tiny: Annotated[
-        int, typer.Option(min=0, help="Report cells with at most this many distinct query images.")
+        int,
+        typer.Option(
+            min=0,
+            help="Report classes with at most this many distinct query images in a partition or level.",
+        ),
     ] = 5,
     out: Annotated[
         Path | None,
@@ -189,7 +193,7 @@ def score(
         bool,
         typer.Option(
             "--strict-published",
-            help="Count missing partitions and folds as 0, as published.",
+            help="Count missing partitions, levels and folds as IoU 0, as published.",
         ),
     ] = False,
     drop_cross_class: Annotated[
@@ -203,7 +207,7 @@ def score(
         int, typer.Option(min=0, help="Bootstrap samples; 0 for no intervals.")
     ] = 1000,
     classes: Annotated[
-        bool, typer.Option("--classes", help="Also show every class of every cell.")
+        bool, typer.Option("--classes", help="Also show every class in every partition or level.")
     ] = False,
     out: Annotated[
         Path | None,
@@ -222,9 +226,9 @@ def score(
 
         segarena toss score counts.csv --pairs toss/tiers/suppcog --variant published
 
-    Several run folders are scored together. A list that all of them contain is scored per run and
-    reported as mean and spread. A tier that lacks pairs is named and has no scores. Exit code 0: all
-    pairs have counts; 1: some pairs have none; 2: nothing can be scored.
+    Several run folders are scored together. A list that several of them contain is scored per run
+    and reported as mean and spread. A tier that lacks pairs gets a line with the reason instead of
+    scores. Exit code 0: all pairs have counts; 1: some pairs have none; 2: nothing can be scored.
     """
     with one_line_errors():
         _check_out(out)

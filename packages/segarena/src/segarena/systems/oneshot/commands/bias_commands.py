@@ -60,7 +60,9 @@ TrainingImagesOption = Annotated[
 def spurious(
     lists: Annotated[
         list[Path],
-        typer.Argument(help="Lists of pairs, published or your own, or folders of them."),
+        typer.Argument(
+            help="Lists of pairs, published or your own, or folders of lists with published names."
+        ),
     ],
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Table to write: .parquet, .jsonl or .csv.")
@@ -175,7 +177,9 @@ def cnb(
     dataset: Annotated[
         str | None,
         typer.Option(
-            "--dataset", "-d", help=f"All training data. {IMAGES_HELP} [default: the table]"
+            "--dataset",
+            "-d",
+            help=f"All training data. {IMAGES_HELP} [default: the images in the table]",
         ),
     ] = None,
     train: TrainingImagesOption = None,
@@ -190,8 +194,8 @@ def cnb(
 
         segarena toss cnb DIR/analysis/test_stats.csv --folds pascal --out cnb
 
-    The command also writes, for each fold, a list of the training images that show a class the fold
-    tests, so that you can train again without them.
+    For each fold, the command counts the training images that show a class the fold tests. With
+    --out, it also lists them in a file per fold, so that you can train again without them.
     """
     with one_line_errors():
         evidence = read_evidence(statistics)
@@ -241,7 +245,8 @@ def sgtss(
 
         segarena toss sgtss "pascal5i(path='DIR')" --folds pascal --saliency DIR/u2net --out sgtss
 
-    Images whose share is below the median of their fold are dropped. An interrupted call resumes.
+    An image is dropped if the share of its salient region in training classes is below the median
+    of its fold. An interrupted call resumes.
     """
     from rich.console import Console
 
@@ -277,7 +282,7 @@ def sgtss(
 
 
 def _fold_of(folds: Sequence[Sequence[str]]) -> Callable[[str], int | None]:
-    """Return a function that maps a class to the fold that tests it."""
+    """Return a function that maps a class to the fold that tests it, or to None if no fold does."""
     fold_by_class: dict[str, int] = {}
     for fold, labels in enumerate(folds):
         fold_by_class.update(dict.fromkeys(labels, fold))

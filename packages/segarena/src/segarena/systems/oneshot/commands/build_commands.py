@@ -151,7 +151,7 @@ def build(
 
         segarena toss judge tiers --segmenter superpixel-prototypes
 
-    With the IoU of a supervised network and its own saliency maps, as published:
+    With a supervised network's IoU and a folder of saliency maps, as published:
 
         segarena toss build "pascal5i(path='DIR')" --folds pascal --difficulty deeplab.csv --saliency DIR/u2net
 

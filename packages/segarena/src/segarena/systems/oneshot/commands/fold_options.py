@@ -15,7 +15,7 @@ from segarena.systems.oneshot.pairs.folds import FOLD_COUNT, fold_classes
 FoldsOption = Annotated[
     str,
     typer.Option(
-        help="Number of folds; pascal, interleaved or blocks; or a file with one fold per line. [default: none]"
+        help="Number of folds; pascal, interleaved or blocks; a file with one fold per line; or '' for no folds."
     ),
 ]
 
@@ -30,7 +30,8 @@ def read_folds(text: str, classes: Iterable[str]) -> tuple[tuple[str, ...], ...]
         classes: the known classes.
 
     Raises:
-        InvalidInput: the text is none of these.
+        InvalidInput: the text is none of these, there are fewer classes than folds, or the file
+            cannot be read.
     """
     known = sorted(set(classes))
     if not text:

@@ -42,11 +42,12 @@ class Coco20i(PairDataset):
     Masks are label maps in `maps`, or one binary mask per class, `masks/CLASS_IMAGE.png`. Label
     maps have contiguous classes from 1 (person) to 80 (toothbrush), not COCO's category ids, and
     255 for void. Folders of COCO 2014 have the layout of HSNet and PFENet. Lists may write image
-    ids without leading zeros, or as `COCO_val2014_000000000042`.
+    ids without leading zeros; lists of images may also write `COCO_val2014_000000000042`.
 
     Args:
         path: folder of images and masks.
-        pairs: lists of pairs or folders of lists, separated by commas; "" samples pairs.
+        pairs: lists of pairs, folders of such lists, or lists of images from which pairs are
+            sampled, separated by commas; "" samples pairs from all images.
         folds: "interleaved" (FWB, HSNet, PMMs, TOSS) or "blocks" of 20 (PANet, PFENet, RePRI).
             Results of the two are not comparable; a list of the other convention is an error.
         fold: use only pairs of this fold.

@@ -39,18 +39,19 @@ _DIFFICULTY = {True: 0.85, False: 0.5}
 
 @dataset("oneshot-demo")
 class OneShotDemoDataset(PairDataset):
-    """Textured shapes in all tiers, and demo photographs with rotated copies of them as supports.
+    """Textured shapes in all tiers, and rotated demo photographs with the originals as supports.
 
     Six classes in two folds make the tiers Query Complexity (partitions by construction) and
     Support Cognizance (seven levels, L2 and L3 separate); three others make the Generalization
-    tier. Salience and difficulty are nominal numbers, one for each kind of scene.
+    tier. Salience and difficulty are nominal numbers, one for each kind of scene; photographs have
+    neither.
 
     Args:
-        fold: use only pairs of this fold, 0 or 1.
+        fold: use only pairs of this fold, 0 or 1; None uses all pairs.
         lists: some of "complexity", "cognizance", "generalization", "photographs", separated by
             commas; "" uses all.
-        pairs: tables of other pairs of these scenes, as written by `segarena toss build` and
-            `spurious`; they replace `lists`.
+        pairs: tables of other pairs of these images, as written by `segarena toss build` and
+            `spurious`, separated by commas; they replace `lists`.
 
     Raises:
         PluginInvalid: a list has an unknown name.
@@ -80,7 +81,7 @@ class OneShotDemoDataset(PairDataset):
 
 
 def demo_pairs(lists: Iterable[str] | None = None) -> pl.DataFrame:
-    """Return the pairs of the demo dataset, grouped by list."""
+    """Return the pairs of the given lists of the demo dataset (None for all), list by list."""
     tables: list[pl.DataFrame] = []
     for name in lists or _LISTS:
         rows = ({"list": name, **row} for row in _LISTS[name]())

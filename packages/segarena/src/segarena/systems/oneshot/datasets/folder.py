@@ -28,7 +28,8 @@ class OneShotFolder(PairDataset):
 
     Args:
         path: folder that contains `images` and `masks`.
-        pairs: a table of pairs (.parquet, .jsonl, .csv) with columns class, query, supports; "" samples pairs.
+        pairs: tables of pairs (.parquet, .jsonl, .csv) with the columns class, query and supports,
+            separated by commas; "" samples pairs.
         fold: use only pairs of this fold.
         per_class: number of sampled pairs of each class.
         shots: number of supports of a sampled pair.
@@ -37,8 +38,9 @@ class OneShotFolder(PairDataset):
         name: name of the dataset in records; by default the name of the folder at `path`.
 
     Raises:
-        DatasetMissing: a folder does not exist or contains no mask.
-        DatasetError: two image files differ only in their ending, or no pair is left.
+        DatasetMissing: a folder or table does not exist, or there are no images or no masks.
+        DatasetError: two image files differ only in their ending, a table cannot be read, or no
+            pair is left.
     """
 
     def __init__(
@@ -71,7 +73,7 @@ def folder_source(root: Path) -> FileSource:
     """Return the images and masks of a folder; images in class folders are called CLASS/NAME.
 
     Raises:
-        DatasetMissing: a folder does not exist or contains no mask.
+        DatasetMissing: a folder does not exist, or there are no images or no masks.
         DatasetError: two image files differ only in their ending.
     """
     images = _by_name(require_folder(root / "images", "images", FOLDER_LAYOUT))

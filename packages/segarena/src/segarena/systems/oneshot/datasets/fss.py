@@ -102,7 +102,6 @@ def fss_source(root: Path) -> FileSource:
     Raises:
         DatasetMissing: there is no class folder with images.
     """
-    # Published lists write these characters as 0.
     folders: dict[str, Path] = {}
     for folder in sorted(root.iterdir()):
         if folder.is_dir():

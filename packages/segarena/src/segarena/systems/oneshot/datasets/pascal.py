@@ -44,7 +44,8 @@ class Pascal5i(PairDataset):
 
     Args:
         path: folder of images and masks.
-        pairs: lists of pairs or folders of lists, separated by commas; "" samples pairs.
+        pairs: lists of pairs, folders of such lists, or lists of images from which pairs are
+            sampled, separated by commas; "" samples pairs from all images.
         fold: use only pairs of this fold.
         masks: layout of the masks: "binary", "maps", "merged", or "auto" for the first of these that exists.
         per_class: number of sampled pairs of each class.
@@ -142,4 +143,7 @@ _LAYOUTS = {
     "maps": ("SegmentationClassAug", label_map_path, list_label_maps),
     "merged": ("masks", class_mask_path, list_class_masks),
 }
-"""Folder, mask file and item listing of each layout of masks, in the order in which "auto" tries them."""
+"""Layouts of masks, in the order in which "auto" tries them.
+
+Each has a folder, a function that returns the path of a mask, and a function that lists the items.
+"""

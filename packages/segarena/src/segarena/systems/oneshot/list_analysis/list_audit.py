@@ -45,7 +45,7 @@ class ListFinding:
 
     kind: str  # "cross-class", "self-pairs", "duplicates", ...; see docs/toss.md
     list: str  # name of the list; "" for a finding across lists
-    count: int  # number of rows, cells or names, depending on the message
+    count: int  # number of rows, names, images or files; the message states which
     message: str  # one line
 
 
@@ -64,10 +64,12 @@ def audit_lists(
         pairs: pairs of any number of lists; see `segarena.systems.oneshot.pairs.pair_table`.
         tiny: see `TINY_CELL_QUERIES`.
         train_classes: classes on which a model was trained; a pair that requests one is a leak.
-        class_list: the classes that the list claims to cover, compared with the classes that
-            pairs of its dataset request.
+        class_list: classes that the lists claim to cover. They are compared with the classes of
+            pairs, in the datasets with at least one of these classes (in all if none has one).
+            None compares nothing.
         files: images and masks whose files must exist; None checks no files.
-        dataset: dataset of these files; lists of another published dataset are skipped.
+        dataset: dataset of these files; if it is a published one, the files of lists of another
+            published dataset are not checked.
     """
     findings: list[ListFinding] = []
     for table in pairs.partition_by("list", maintain_order=True):
@@ -114,11 +116,12 @@ def findings_table(findings: Sequence[ListFinding]) -> pl.DataFrame:
 
 
 def list_count_table(pairs: pl.DataFrame) -> pl.DataFrame:
-    """Count the pairs, images and classes of each list and level.
+    """Count the pairs, images and classes of each list, by tier, fold, partition and level.
 
-    `queries` counts distinct query images, and `targets` counts distinct classes in query images:
-    an image with two requested classes is one query and two targets. The columns fewest and most
-    are the smallest and largest number of pairs of a class.
+    `queries` counts distinct query images, and `targets` distinct combinations of query image and
+    class: an image with two requested classes is one query and two targets. `fewest_pairs` and
+    `most_pairs` are the smallest and the largest number of pairs of a class, and `fewest_queries`
+    is the smallest number of query images of a class.
     """
     by = ("list", "dataset", "tier", "fold", "partition", "level")
     distinct_queries = pl.col("query").n_unique()
@@ -194,7 +197,7 @@ def _find_uneven_classes(table: pl.DataFrame) -> Iterator[FindingParts]:
         typical = sizes["len"].median()
         names = [f"{label} ({count})" for label, count in small.iter_rows()]
         message = (
-            f"{small.height} classes have far fewer rows than most ({typical:.0f}): "
+            f"{small.height} classes have far fewer rows than the median of {typical:.0f}: "
             f"{abbreviate_names(names, 8)}"
         )
         yield "uneven-classes", small.height, message
@@ -250,8 +253,8 @@ def _find_level_defects(table: pl.DataFrame) -> Iterator[FindingParts]:
         level_sizes = table.group_by("level").len().sort("level")
         counts = ", ".join(f"{level} {count}" for level, count in level_sizes.iter_rows())
         message = (
-            f"levels differ in size, {class_sizes.min()} to {class_sizes.max()} rows per class; "
-            f"{counts}"
+            f"levels differ in size, {class_sizes.min()} to {class_sizes.max()} rows per class and "
+            f"level; rows per level: {counts}"
         )
         yield "uneven-levels", table.height, message
     pooled = table.filter(pl.col("level") == POOLED_LEVEL).height
@@ -322,7 +325,7 @@ def _find_class_list_defects(
 
 
 def _with_close_match(name: str, candidates: Sequence[str]) -> str:
-    """Return a name, followed by the most similar known name if there is one."""
+    """Return a name, followed by the most similar candidate if one is similar enough."""
     # Seven names in the published class list are misspelt.
     matches = difflib.get_close_matches(name, candidates, n=1, cutoff=0.5)
     return f"{name} ({matches[0]}?)" if matches else name
@@ -351,7 +354,7 @@ def _find_missing_files(
 
 
 def _find_shared_queries(pairs: pl.DataFrame) -> Iterator[FindingParts]:
-    """Report targets (class and query) in more than one partition of a fold."""
+    """Report the number of targets (class and query) in more than one partition of a fold."""
     # Only the Query Complexity tier has partitions.
     rows = pairs.filter(pl.col("tier") == "query-complexity")
     targets = rows.group_by("dataset", "fold", "class", "query")
@@ -363,7 +366,10 @@ def _find_shared_queries(pairs: pl.DataFrame) -> Iterator[FindingParts]:
 
 
 def _find_levels_of_one_kind(pairs: pl.DataFrame) -> Iterator[FindingParts]:
-    """Report levels whose queries do not cover all partitions, if lists of both tiers are given."""
+    """Report levels whose queries do not cover all partitions.
+
+    This needs lists of Support Cognizance, and lists of Query Complexity with the same queries.
+    """
     complexity = pairs.filter(pl.col("tier") == "query-complexity")
     partitions_of_query = complexity.select("class", "query", "partition").unique()
     cognizance = pairs.filter(pl.col("tier") == "support-cognizance")

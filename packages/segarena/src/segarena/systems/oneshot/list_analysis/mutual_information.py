@@ -7,8 +7,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from segarena.errors import InvalidInput
 
-# Standard deviation of the noise, as a share of the standard deviation of the values. The estimator
-# needs distances above 0, so noise has to separate equal values.
+# Standard deviation of the noise, as a share of the standard deviation of the values or of their
+# mean magnitude, whichever is larger. The estimator needs distances above 0, so noise has to
+# separate equal values.
 _NOISE_SHARE = 1e-10
 
 
@@ -21,9 +22,9 @@ def mutual_information(
 ) -> float:
     """Estimate the mutual information of `values` and `classes` in nats; negative estimates become 0.
 
-    Noise separates equal values (standard deviation: 1e-10 of theirs), so results for repeated
-    values depend slightly on `seed`. Values of a class that occurs only once are left out. If all
-    values are equal, or there is only one class, the result is 0.
+    Very weak noise separates equal values, so results for repeated values depend slightly on
+    `seed`. Values of a class that occurs only once are left out. If all values are equal, or there
+    is only one class, the result is 0.
 
     Args:
         values: (n,) finite numbers.

@@ -46,11 +46,11 @@ class PartitionRecovery:
     queries: int  # distinct (class, image) of the lists
     found: int  # queries with statistics
     unused: int  # rows of the statistics that are in no list
-    easy: float  # share of `found` where easy means IoU >= 0.75
-    salient: float  # share of `found` where salient means salience IoU >= 0.5
-    both: float  # share of `found` where both rules hold
-    best_threshold: float  # salience IoU with the highest agreement
-    best: float  # share of `found` that agrees with it
+    easy: float  # share of `found` that are easy exactly if their supervised IoU is >= 0.75
+    salient: float  # share of `found` that are salient exactly if their salience IoU is >= 0.5
+    both: float  # share of `found` for which both rules agree with the lists
+    best_threshold: float  # threshold of the salience IoU with the highest agreement
+    best: float  # share of `found` for which this threshold agrees with the lists
     missed: int  # salient queries below 0.5
     surplus: int  # non-salient queries from 0.5 on
     # Mutual information between each attribute and a one-shot IoU above 0.5, in nats.
@@ -118,6 +118,9 @@ def recover_partitions(
     seed: int = 0,
 ) -> PartitionRecovery:
     """Compare thresholds on the statistics with the published partitions in `pairs`.
+
+    Mutual information uses all rows of the statistics; all other values use the queries of the
+    lists that have statistics.
 
     Args:
         statistics: table returned by `read_statistics`.

@@ -18,7 +18,7 @@ class VoidPixelCounts:
     shown = ()
 
     def __call__(self, comparison: Comparison) -> Mapping[str, float]:
-        """Return the three counts; without void pixels, the counts of void pixels are 0."""
+        """Return the three counts; without void pixels, the last two are 0."""
         ignore = comparison.ignore
         void_px = 0
         predicted_void_px = 0

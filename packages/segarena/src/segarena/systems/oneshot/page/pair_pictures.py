@@ -41,7 +41,7 @@ class PairPictures(ImagePictures):
         sample: ImageSample,
         target: Target,
     ) -> ViewerContent:
-        """Return the query image with its supports."""
+        """Return the content for the viewer: the query image, and the supports of the target."""
         supports = _support_pictures(sample.supports.get(target.id, ()))
         return msgspec.structs.replace(super().content(shown, sample, target), examples=supports)
 
@@ -56,7 +56,7 @@ class _Part(NamedTuple):
 
 
 def choose_pairs(runs: Sequence[Run]) -> list[DialogueId]:
-    """Return, for every part, two pairs that all runs answered; ordered by part, lower IoU first."""
+    """Return, for each part, up to two pairs that all runs answered; ordered by part, lower IoU first."""
     user = runs[0].users[0]
     ious: dict[DialogueId, list[float]] = {}
     dialogues: dict[DialogueId, DialogueRecord] = {}

@@ -101,7 +101,7 @@ def run_settings(run: Run) -> ScoreSettings:
 
 
 def mode_text(runs: Sequence[Run]) -> str:
-    """Return a line with the scoring conventions and the number of supports."""
+    """Return a line with the protocol, the scoring conventions and the number of supports per pair."""
     counts = sorted({len(names) for _, names in _given_supports(runs)})
     if not counts:
         shots = ""
@@ -166,7 +166,7 @@ def unchanged_counts(runs: Sequence[Run]) -> list[SegmenterCounts]:
 
 
 def available_tiers(found: Sequence[SegmenterCounts]) -> list[TierSelection]:
-    """Return the tiers that have counts, in the paper's order; several datasets give one entry each."""
+    """Return the tiers that have counts, in the paper's order; a tier of several datasets once for each."""
     tables = [counts.counts.select("tier", "dataset").unique() for counts in found]
     pairs = pl.concat(tables).unique()
     names: list[str] = pairs["tier"].unique().to_list()
@@ -246,7 +246,7 @@ def count_encoder_passes(runs: Sequence[Run]) -> EncoderPasses:
 
 
 def failed_text(found: Sequence[SegmenterCounts]) -> str:
-    """Return a sentence with the number of failed pairs, which are in no score; empty if none failed."""
+    """Return a sentence with the number of failed pairs or samples of each segmenter; empty if none failed."""
     texts: list[str] = []
     for counts in found:
         if counts.failed:

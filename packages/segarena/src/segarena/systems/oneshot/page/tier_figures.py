@@ -18,7 +18,7 @@ from segarena.systems.oneshot.scoring.score_breakdown import level_table
 from segarena.systems.oneshot.scoring.score_settings import ScoreSettings
 
 CURVE_BINS = 8
-"""Approximate number of points of a curve; repeated values give fewer points."""
+"""Maximum number of points of a curve; repeated values give fewer points."""
 
 PARTS_CAPTION = (
     "Class mIoU, averaged over folds. At L4 to L6 the support does not show the class, so the "
@@ -152,7 +152,7 @@ def target_values(
 def equal_count_bins(x: NDArray[np.float64], count: int = CURVE_BINS) -> list[NDArray[np.intp]]:
     """Split sorted values into up to `count` bins of about equal size, and return the indices of each bin.
 
-    Equal values always fall into the same bin.
+    Equal values always fall into the same bin. Up to `count` distinct values get a bin each.
     """
     is_run_start = np.diff(x, prepend=-math.inf)
     # If a bin ended between equal values, the result would depend on their order.

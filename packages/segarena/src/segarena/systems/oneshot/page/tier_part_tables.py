@@ -40,7 +40,7 @@ LEVEL_NAMES = {
 NEGATIVE_NOTE = "↓: the correct answer is an empty mask, so low is good."
 TINY_COLUMN = f"Classes with ≤ {TINY_CLASS_QUERIES} query images"
 TINY_NOTE = (
-    f"Classes of a part with at most {TINY_CLASS_QUERIES} distinct query images, however many "
+    f"Classes that have at most {TINY_CLASS_QUERIES} distinct query images in a part, however many "
     "pairs: their values say more about these images than about the class. Fewest images first."
 )
 # Count columns of a cell and their headings.

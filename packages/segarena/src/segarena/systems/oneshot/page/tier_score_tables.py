@@ -96,7 +96,7 @@ def _unchanged_sheets(
 def _score_all(
     segmenters: Sequence[SegmenterCounts], settings: ScoreSettings
 ) -> tuple[list[ScoresByKey], list[str]]:
-    """Return the scores of each segmenter, and the segmenters that each problem affects."""
+    """Return the scores of each segmenter, and a line for each problem with the segmenters it affects."""
     affected_by_problem: dict[str, list[str]] = {}
     all_scores: list[ScoresByKey] = []
     tiers = available_tiers(segmenters)
@@ -227,7 +227,7 @@ def _fold_score_sheet(
 def _mean_iou_sheet(
     segmenters: Sequence[SegmenterCounts], scores: Sequence[ScoresByKey]
 ) -> Sheet | None:
-    """Return class mIoU and FB-IoU of each tier for which they are defined."""
+    """Return class mIoU of each tier that has it, with FB-IoU where it is known; None without any."""
     rows: list[tuple[Cell, ...]] = []
     for tier in available_tiers(segmenters):
         miou_key: ScoreKey = (tier, "mIoU", None)
@@ -246,7 +246,7 @@ def _mean_iou_sheet(
 
 
 def _salience_sheet(segmenters: Sequence[SegmenterCounts], settings: ScoreSettings) -> Sheet | None:
-    """Return class mIoU of salient and other targets, if the pairs have a salience."""
+    """Return class mIoU of salient targets and of others; None if no pair has a salience."""
     salience = pl.col("salience")
     rows: list[tuple[Cell, ...]] = []
     for segmenter in segmenters:
@@ -285,7 +285,7 @@ def _salience_sheet(segmenters: Sequence[SegmenterCounts], settings: ScoreSettin
 
 
 def _support_sheet(everyone: Sequence[SegmenterCounts], settings: ScoreSettings) -> Sheet | None:
-    """Return class mIoU by kind of support; None if the runs used only one kind."""
+    """Return class mIoU by kind of support, and by user if there are several; None for one user and kind."""
     conditions = _support_conditions(everyone)
     if len({name for _, name, _ in conditions}) < 2:
         return None
@@ -312,7 +312,10 @@ def _support_sheet(everyone: Sequence[SegmenterCounts], settings: ScoreSettings)
 def _support_conditions(
     everyone: Sequence[SegmenterCounts],
 ) -> list[tuple[SegmenterCounts, str, pl.Expr]]:
-    """Return, for each kind of support, its counts, its name and the condition that selects it."""
+    """Return counts, name and condition for each kind of support that a segmenter and user have.
+
+    The condition selects the kind in the counts.
+    """
     has_several_users = len({counts.user for counts in everyone}) > 1
     conditions: list[tuple[SegmenterCounts, str, pl.Expr]] = []
     for counts in everyone:

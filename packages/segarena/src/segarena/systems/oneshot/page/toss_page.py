@@ -143,7 +143,7 @@ class TossPage(Page):
         return is_long or super().is_folded(sheet)
 
     def terminal(self) -> list[RenderableType]:
-        """Return the scores, and the caption of the summary that follows them."""
+        """Return conventions, reasons for missing scores, the scores, and the caption of the summary below."""
         sheet = self.sheets.get("scores") or self.sheets.get("miou")
         texts = list(self.problems)
         if sheet is not None:
@@ -200,7 +200,7 @@ def encoder_pass_text(runs: Sequence[Run]) -> str:
 
 
 def _with_mode(sheet: Sheet, mode: str) -> Sheet:
-    """Return a table for a file: with a column of scoring conventions, and fractions instead of percentages."""
+    """Return a table for a CSV file, which holds fractions: add the conventions, drop % from the headings."""
     headings = [column.heading.removesuffix(", %") for column in sheet.columns]
     rows = tuple((mode, *row) for row in sheet.rows)
     return replace(sheet, head=("Mode", *headings), rows=rows)

@@ -131,7 +131,7 @@ def fold_classes(fold: int, rule: FoldRule) -> tuple[int, ...]:
 
     "pascal": 5 fold + 1 to 5 fold + 5. "blocks": 20 fold + 1 to 20 fold + 20, as in PANet, and in
     PFENet and RePRI by default. "interleaved": fold + 1, fold + 5, ..., fold + 77, as in FWB,
-    HSNet, PMMs and the lists of TOSS. Both of the latter are called COCO-20i, and their results are
+    HSNet, PMMs and the lists of TOSS. The last two are both called COCO-20i, and their results are
     not comparable.
 
     Raises:

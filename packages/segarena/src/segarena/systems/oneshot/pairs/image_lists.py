@@ -86,6 +86,9 @@ def is_image_list(path: Path) -> bool:
 def read_image_list(path: Path, known: Callable[[], Sequence[ClassImage]]) -> list[ClassImage]:
     """Return the class and image of each entry of a list, in file order.
 
+    For a list without classes, return the items of the dataset that belong to its images, in the
+    order of the dataset.
+
     Args:
         path: the list.
         known: function that returns the items of the dataset; called only if the list names no
@@ -109,7 +112,7 @@ def read_image_list(path: Path, known: Callable[[], Sequence[ClassImage]]) -> li
     except (OSError, UnicodeDecodeError) as error:
         raise DatasetError(f"{path}: expected a list of images, got: {error}") from error
     rows = [line.strip() for line in lines if line.strip()]
-    # HSNet writes `IMAGE__CLASS`; other lists contain image names alone.
+    # HSNet writes `IMAGE__CLASS`; PFENet writes the names of image and mask.
     with_class = [_IMAGE_AND_CLASS.fullmatch(row) for row in rows]
     if all(with_class):
         for row in with_class:

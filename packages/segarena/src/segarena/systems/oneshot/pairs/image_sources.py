@@ -40,7 +40,7 @@ class ImageSource(Protocol):
     """Interface of a collection of images with one mask per class and image."""
 
     def items(self) -> Sequence[ClassImage]:
-        """Return the class and the image of every mask, sorted; this may require reading all masks."""
+        """Return the class and the image of every mask, in a fixed order; this may read all masks."""
         ...
 
     def files(self, label: str, image: str) -> tuple[Path, ...]:
@@ -167,7 +167,7 @@ def class_mask_path(
 
 
 def list_label_maps(folder: Path, classes: Iterable[int]) -> Iterable[ClassImage]:
-    """Yield (class, image) for every class in every label map of a folder; reads all maps.
+    """Yield (class, image) for each of `classes` in each label map of a folder; reads all maps.
 
     Raises:
         InvalidMask: a map cannot be read.
@@ -202,6 +202,6 @@ def find_subfolder(
 
 
 def files_by_stem(folder: Path, suffixes: Sequence[str]) -> dict[str, Path]:
-    """Return the files of a folder, sorted and keyed by name without ending."""
+    """Return the files of a folder that have one of the endings, sorted and keyed by name without ending."""
     files = sorted(folder.iterdir())
     return {file.stem: file for file in files if file.suffix.lower() in suffixes}

@@ -38,17 +38,19 @@ _ATTRIBUTES = tuple(name for name in PAIR_COLUMNS if name not in _NON_ATTRIBUTES
 class PairDataset(ListedDataset[ImageSample]):
     """Query images whose targets are pairs.
 
-    A target's id is LIST/ROW, and its attributes are the columns by which scores are grouped. Each
-    query image, transformed or not, is one sample, and all pairs with this query are its targets.
-    `sample.supports` loads the supports of a target on access. Their masks show the support's
-    class, or are empty where the pair requests that.
+    Each combination of a query image and a transform is one sample, and all pairs with this query
+    are its targets. A target's id is LIST/ROW. Its attributes are the values of the pair, except
+    missing ones, the transform and the kind of support; the images and classes of the supports are
+    in `support` and `support_class`, separated by spaces. `sample.supports` loads the supports of
+    a target on access. Their masks show the support's class, or are empty where the pair requests
+    that.
 
     Args:
         name: name of the dataset in records.
         source: images and masks.
         pairs: a table of pairs; each row becomes a target, in table order within a query.
         cross_class: "keep" or "drop" pairs whose support shows another class by mistake.
-        fold: use only pairs of this fold.
+        fold: use only pairs of this fold; None uses all.
 
     Raises:
         DatasetError: no pair is left.
@@ -176,7 +178,7 @@ class PairDataset(ListedDataset[ImageSample]):
             mask = np.zeros(pixels.shape[:2], dtype=np.bool_)
         if kind in ("empty", "no-image"):
             pixels = np.zeros_like(pixels)
-        # Segmenters cache encoded images by sample id, so a transformed image needs an id of its
+        # Encoded supports are cached by sample id, so a support of another kind needs an id of its
         # own.
         name = image if kind == "shown" else f"{image} ({kind})"
         return Support(sample=ImageSample(id=name, image=pixels), mask=mask)
@@ -244,7 +246,7 @@ class PairDataset(ListedDataset[ImageSample]):
 
 
 class _LazySupports(Mapping[str, tuple[Support, ...]]):
-    """Mapping from each target to its supports, which are loaded on access."""
+    """Mapping from each target's id to its supports, which are loaded on access."""
 
     def __init__(self, dataset: PairDataset, pairs: Mapping[str, Mapping[str, Any]]) -> None:
         self._dataset = dataset

@@ -1,8 +1,8 @@
-"""Table of pairs: a query image to segment, and the supports that show its class.
+"""Table of pairs; each pair is a query image to segment and its supports.
 
-Lists of every format are read into this table, and audits, datasets, scores and builders use
-nothing else. Image names contain neither class nor ending (`2009_001426`), and class labels are
-strings (`11`, `abacus`).
+Lists of every format are read into this table, and audits, datasets, scores and builds use no other
+form of pairs. Image names have no ending (`2009_001426`), and contain the class only where images
+are sorted by class (`sundial/9`). Class labels are strings (`11`, `abacus`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,11 @@ from segarena.records.parquet_tables import parquet_bytes
 
 TierName: TypeAlias = Literal["pairs", "query-complexity", "support-cognizance", "generalization"]
 SupportKind: TypeAlias = Literal["shown", "null-mask", "empty", "no-image"]
-"""Kinds of support: unchanged; with an empty mask; black image and empty mask; black image alone."""
+"""Kinds of support.
+
+In this order: unchanged; the image with an empty mask; a black image with an empty mask; a black
+image with the unchanged mask.
+"""
 
 PARTITIONS = ("easy_sal", "hard_sal", "easy_nsal", "hard_nsal")
 """Partitions of the Query Complexity tier, in the paper's order."""
@@ -37,7 +41,7 @@ PAIR_COLUMNS: dict[str, Any] = {
     "list": pl.String,  # name of the list: "split0_tier2"
     "row": pl.Int64,  # index of the row in the list, from 0
     "dataset": pl.String,  # "pascal5i", "coco20i", "fss1000", or another name
-    "tier": pl.String,  # see Tier
+    "tier": pl.String,  # see TierName
     "fold": pl.Int64,  # from 0; null if there are none
     "partition": pl.String,  # of query complexity; null elsewhere
     "level": pl.String,  # of support cognizance; null elsewhere
@@ -48,7 +52,7 @@ PAIR_COLUMNS: dict[str, Any] = {
     "query": pl.String,  # query image
     "transform": pl.String,  # of the query image and its mask; "" for none
     "supports": pl.List(pl.String),  # support images, one or several
-    "support_classes": pl.List(pl.String),  # class of the mask of each
+    "support_classes": pl.List(pl.String),  # class of each support's mask
     "support_kind": pl.String,  # see SupportKind
     "salience": pl.Float64,  # of the query's target, 0 to 1; null when unknown
     "difficulty": pl.Float64,  # IoU of a reference method (high is easy); null when unknown
@@ -82,13 +86,15 @@ _SEPARATOR = " "  # of list elements in CSV
 def pairs_table(rows: Iterable[Mapping[str, Any]] | pl.DataFrame) -> pl.DataFrame:
     """Return rows, or a table with some of the columns, as a complete and validated table of pairs.
 
-    `class`, `query` and `supports` are required. By default `list` is "pairs", `row` is the row
-    index, `support_classes` repeats the class of the query, `cross_class` is computed, and all
-    other columns are null or empty. The order of rows stays the same.
+    `class`, `query` and `supports` are required. By default `list` and `tier` are "pairs", `row`
+    is the row index, `support_classes` repeats the class of the query, `support_kind` is "shown",
+    `dataset` and `transform` are "", and the other columns are null. `cross_class` is always
+    computed. The order of rows stays the same.
 
     Raises:
-        DatasetError: a column is unknown; a required value is missing; a tier, partition, level or
-            kind is unknown; a row has no support; or two rows have the same name.
+        DatasetError: a column is unknown or has values of another type; a required value is
+            missing; a tier, partition, level or kind of support is unknown; a row has no support,
+            or not one class for each; or two rows have the same list and row index.
     """
     if isinstance(rows, pl.DataFrame):
         partial_table = rows
@@ -118,7 +124,8 @@ def pair_ids(pairs: pl.DataFrame) -> pl.Series:
 def is_self_pair(pairs: pl.DataFrame) -> pl.Series:
     """Return, for each row, whether the query image serves unchanged as its own support by mistake.
 
-    In level L0 the query is its own support on purpose.
+    In level L0 the query is its own support on purpose. A row whose support shows another class is
+    no self pair, even in the same image.
     """
     is_shown = pl.col("support_kind") == "shown"
     is_untransformed = pl.col("transform") == ""
@@ -142,6 +149,7 @@ def read_pairs(path: str | Path) -> pl.DataFrame:
 
     Raises:
         DatasetMissing: the file does not exist.
+        InvalidInput: the ending is unknown.
         DatasetError: the file does not contain a table of pairs.
     """
     file = Path(path)
@@ -172,7 +180,8 @@ def write_pairs(pairs: pl.DataFrame, path: str | Path) -> None:
 
     Raises:
         InvalidInput: the ending is unknown.
-        DatasetError: the table is not a table of pairs, or a name for CSV contains a space.
+        DatasetError: the table is not a table of pairs; or, for CSV, the name of a support image
+            or its class contains a space.
     """
     file = Path(path)
     table = pairs_table(pairs)
@@ -213,7 +222,7 @@ def _check_suffix(file: Path) -> None:
 
 
 def _complete_columns(partial_table: pl.DataFrame) -> pl.DataFrame:
-    """Add missing columns with their defaults, and cast the others."""
+    """Add missing columns with their defaults, cast the others, and compute `cross_class`."""
     if not partial_table.width:
         return pl.DataFrame(schema=PAIR_COLUMNS)
     missing = {

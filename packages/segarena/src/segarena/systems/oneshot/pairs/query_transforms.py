@@ -61,8 +61,8 @@ def parse_transform(text: str) -> SimilarityTransform:
     """Parse a transform from a table of pairs, such as `similarity(rotation_deg=10.0, ...)`.
 
     The published lists give transforms names (`xf33271`), but their parameters were never
-    published. Such a name seeds a random rigid transform within 30 degrees and a tenth of the
-    frame.
+    published. Such a name seeds a random rigid transform: a rotation of up to 30 degrees, and
+    shifts of up to a tenth of the frame.
 
     Raises:
         DatasetError: the text is neither of the two forms.

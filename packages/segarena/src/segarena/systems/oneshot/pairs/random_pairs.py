@@ -104,7 +104,7 @@ def read_or_draw_pairs(
             f"{image_lists[0]}: this file lists images, but another file lists pairs; "
             "give files of one kind"
         )
-    listed: dict[ClassImage, None] = {}  # a dict drops images of several lists and keeps the order
+    listed: dict[ClassImage, None] = {}  # a dict drops repeated items and keeps their order
     for path in image_lists:
         listed.update(dict.fromkeys(read_image_list(path, items)))
     return draw(list(listed))

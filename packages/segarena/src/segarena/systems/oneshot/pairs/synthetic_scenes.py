@@ -45,10 +45,10 @@ def draw_scene(
 ) -> SyntheticScene:
     """Render the scene with index `number` of a class; the same arguments give the same scene.
 
-    Easy scenes have a large object, no noise and one distractor. Hard scenes have a small object,
-    noise and three distractors, preferably with the object's shape or texture. In salient scenes
-    the object's colour contrasts with a grey background. In other scenes the background has the
-    object's colour, and the distractors contrast with it.
+    Easy scenes have a large object and one distractor. Hard scenes have a small object, noise over
+    the whole image, and three distractors, preferably with the object's shape or texture. In
+    salient scenes the object's colour contrasts with a grey background. In other scenes the
+    background resembles the object's colour, and the distractors contrast with it.
     """
     class_number = list(SCENE_CLASSES).index(label)
     rng = np.random.default_rng([class_number, number, is_easy, is_salient])
@@ -93,7 +93,7 @@ def _choose_others(
     count: int,
     rng: np.random.Generator,
 ) -> list[str]:
-    """Return the classes of the distractors; classes with the same shape or texture come first."""
+    """Return the classes of the distractors; if there are several, like shapes and textures come first."""
     shape, texture, _ = SCENE_CLASSES[label]
     others = rng.permutation([name for name in SCENE_CLASSES if name != label])
     names = [str(name) for name in others]

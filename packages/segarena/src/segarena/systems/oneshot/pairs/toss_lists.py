@@ -51,7 +51,7 @@ _FIXED_SPLIT = re.compile(r"split(?P<fold>\d+)(?:_test)?")
 
 
 def read_pair_lists(paths: Iterable[str | Path]) -> pl.DataFrame:
-    """Read published lists, tables of pairs and folders of both into one table.
+    """Read published lists, tables of pairs and folders of published lists into one table.
 
     Raises:
         DatasetMissing: a path does not exist, or no list is found.
@@ -77,7 +77,7 @@ def read_pair_lists(paths: Iterable[str | Path]) -> pl.DataFrame:
 
 
 def find_pair_lists(path: str | Path) -> list[Path]:
-    """Return the list at `path`; if `path` is a folder, return its lists with published names.
+    """Return the list at `path`; if `path` is a folder, return all lists below it with published names.
 
     Raises:
         DatasetMissing: the file does not exist, or the folder contains no list.
@@ -106,8 +106,8 @@ def read_toss_list(path: str | Path) -> pl.DataFrame:
 
     Raises:
         DatasetMissing: the file does not exist.
-        DatasetError: the file is empty, a row has the wrong number of fields, or a name, class or
-            code is unknown.
+        DatasetError: the file cannot be read, is empty or lists images; a row has the wrong number
+            of fields; or a name, class or code is unknown.
     """
     file = Path(path)
     if is_image_list(file):
@@ -143,8 +143,9 @@ def read_toss_list(path: str | Path) -> pl.DataFrame:
 def write_toss_lists(pairs: pl.DataFrame, folder: str | Path) -> list[Path]:
     """Write pairs in the published formats and return the files.
 
-    These formats cannot hold similarity, salience, difficulty or the parameters of transforms (rows
-    get `xf` and an index), and they do not separate L2 from L3. Keep the table too (`write_pairs`).
+    These formats cannot hold similarity, salience, difficulty or the parameters of transforms (a
+    transform is written as `xf` and the index of its row), and they do not separate L2 from L3.
+    Keep the table too (`write_pairs`).
 
     Raises:
         InvalidInput: a pair has several supports, a support has a black image and a mask, or
@@ -175,17 +176,19 @@ def write_toss_lists(pairs: pl.DataFrame, folder: str | Path) -> list[Path]:
 
 
 def read_class_list(path: str | Path) -> list[str]:
-    """Read class names, one per line (`generalization_tier_class`); surrounding spaces are removed.
+    """Read class names, one per line (`generalization_tier_class`).
+
+    Spaces around a name are removed, and several spaces within a name become one.
 
     Raises:
         DatasetMissing: the file does not exist.
-        DatasetError: the file contains no name.
+        DatasetError: the file cannot be read or contains no name.
     """
     return [" ".join(row) for row in _read_fields(Path(path))]
 
 
 def list_stem(file: Path) -> str:
-    """Return the file name of a list without its endings."""
+    """Return the file name of a list without `.gz` and `.txt`."""
     return file.name.removesuffix(".gz").removesuffix(".txt")
 
 
@@ -258,7 +261,7 @@ def _list_table(
 def _support_kind(support: ListItem) -> SupportKind:
     if not support.is_null:
         return "shown"
-    # The two kinds of rows with null masks differ only in their ending.
+    # The two kinds of supports with null masks differ only in the ending of their names.
     return "empty" if support.has_jpg else "null-mask"
 
 
@@ -339,7 +342,7 @@ def _row_fields(
     convention: NameConvention,
     class_numbers: Mapping[str, int],
 ) -> list[str]:
-    """Return the fields of one row; the class number of FSS-1000 has no meaning."""
+    """Return the fields of one row; class numbers in names of FSS-1000 have no meaning."""
     label = row["support_classes"][0]
     kind = row["support_kind"]
     transform = row["transform"]

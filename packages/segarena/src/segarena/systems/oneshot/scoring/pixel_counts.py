@@ -1,8 +1,9 @@
 """Table of pixel counts per pair, from which all scores are computed.
 
 The table has the grouping columns of the pairs, and `intersection` and `union`, both without void
-pixels. It also has `frame_px`, `void_px` and `predicted_void_px` if they are known, which FB-IoU
-and other void rules need.
+pixels. Its columns `frame_px`, `void_px` and `predicted_void_px` are null where they are unknown.
+FB-IoU needs `frame_px`, and under the void rule "ignore" also `void_px`. Every score under the rule
+"script" needs `void_px`, and under "background" `predicted_void_px`.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class PixelCounts:
 
     Attributes:
         counts: one row per pair with the columns `COUNT_COLUMNS`.
-        left_out: the names of pairs without counts, each with the reason.
+        left_out: the reason for each pair or sample without counts, by its name.
         pairs: all requested pairs, with the columns `REQUESTED_COLUMNS`.
     """
 
@@ -74,8 +75,8 @@ def counts_from_records(records: pl.DataFrame) -> PixelCounts:
     Failed pairs are left out.
 
     Raises:
-        InvalidInput: there are no records, they are not of pairs, the metric `iou` is missing, or
-            there are several users or repeats.
+        InvalidInput: no pair was answered, the records are not of pairs, the metric `iou` is
+            missing, or there are several users or repeats.
     """
     if "intersection" not in records.columns:
         raise InvalidInput("these records contain no counts; run with the metrics iou and void")
@@ -108,13 +109,14 @@ def counts_from_records(records: pl.DataFrame) -> PixelCounts:
 def counts_from_csv(path: str | Path, pairs: pl.DataFrame) -> PixelCounts:
     """Read counts from a CSV file that another tool wrote.
 
-    The file has the columns row, inter (or intersection) and union, and also `list` if `pairs`
-    contains several lists. Pairs without a row in the file are left out.
+    The file has the columns `row`, `inter` (or `intersection`) and `union`, and also `list` if
+    `pairs` contains several lists. The columns `frame_px`, `void_px` and `predicted_void_px` are
+    optional. Pairs without a row in the file are left out.
 
     Raises:
         DatasetMissing: the file does not exist.
-        DatasetError: a column is missing, a row is in no list or occurs twice, or a count is
-            impossible.
+        DatasetError: the file is not CSV or a column is missing, a row is in no list or occurs
+            twice, or a count is no number or impossible.
     """
     file = Path(path)
     has_several_lists = pairs["list"].n_unique() > 1
@@ -168,8 +170,8 @@ def _read_count_rows(file: Path, *, has_list: bool) -> pl.DataFrame:
 def counts_from_mask_folder(folder: str | Path, dataset: PairDataset) -> PixelCounts:
     """Count the pixels of a folder of predicted masks.
 
-    Masks are named LIST/ROW.png, or ROW.png if there is only one list, and contain 0 and one other
-    value. Pairs whose mask is missing or unusable are left out.
+    Masks are named LIST/ROW.png and contain 0 and one other value. If there is only one list,
+    ROW.png is accepted too. Pairs whose mask is missing or unusable are left out.
 
     Raises:
         DatasetMissing: the folder does not exist or contains no usable mask.
@@ -239,8 +241,8 @@ def counts_table(table: pl.DataFrame) -> pl.DataFrame:
     """Return a table with all columns of `COUNT_COLUMNS`; missing ones are null.
 
     Raises:
-        DatasetError: intersection or union is missing or negative, or an intersection exceeds its
-            union.
+        DatasetError: an intersection or union is missing, negative or infinite, or an intersection
+            exceeds its union.
     """
     missing = [
         pl.lit(None, dtype).alias(name)

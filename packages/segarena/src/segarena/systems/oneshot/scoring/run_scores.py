@@ -21,13 +21,13 @@ from segarena.systems.oneshot.scoring.tier_scores import all_scores, mean_and_sp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreOverRuns:
-    """A score of one run, or its mean over several runs.
+    """A score of one run or of pooled runs, or the mean of a score over several runs of the same pairs.
 
     Attributes:
-        score: the score of a single run; over several runs, its value is their mean and it has no
-            interval.
-        runs: number of runs over these pairs.
-        spread: sample standard deviation over runs; NaN for one run.
+        score: the score; for a mean over several runs, its value is the mean, it has no interval,
+            and its counts are those of the first run.
+        runs: number of runs in the mean; 1 without a mean.
+        spread: sample standard deviation over these runs; NaN for one run.
     """
 
     score: TierScore
@@ -43,7 +43,8 @@ def score_runs(
     """Return all scores, and the counts of all runs as one table.
 
     Runs over different lists (one per fold, or one per tier) are pooled and scored together. Lists
-    that all runs share (the Generalization tier with four models) are scored per run.
+    that several runs share (the Generalization tier with four models) are scored per run, and the
+    means over these runs are returned.
 
     Args:
         runs: a table of counts per run.
@@ -52,7 +53,7 @@ def score_runs(
             counts.
 
     Raises:
-        InvalidInput: there are no runs, or runs share only some of their pairs.
+        InvalidInput: there are no runs; runs share only some of their pairs; or see `all_scores`.
     """
     if not runs:
         raise InvalidInput("expected the counts of at least one run, got none")
@@ -80,7 +81,7 @@ def score_runs(
 def _shared_parts(
     runs: Sequence[pl.DataFrame], repeated_counts: pl.DataFrame
 ) -> list[pl.DataFrame]:
-    """Return each run's counts for the pairs that several runs have in common."""
+    """Return the counts of repeated pairs in each run that has any, sorted by list and row."""
     repeated_keys = repeated_counts.select(PAIR_KEY).unique()
     shared: list[pl.DataFrame] = []
     for run in runs:

@@ -45,9 +45,10 @@ def level_table(
 ) -> pl.DataFrame:
     """Return class mIoU of the partitions and levels of each fold, and their means over folds.
 
-    Columns: dataset, tier, fold (null for the mean over folds), partition, level, miou, classes,
-    pairs, queries (distinct images), tiny_classes (classes with at most `tiny` distinct query
-    images, added up over folds).
+    Columns: dataset, tier, fold (null for the mean over folds, and in tiers without folds),
+    partition, level, miou, classes, pairs, queries (distinct images), tiny_classes (classes with at
+    most `tiny` distinct query images). In a row with the mean over folds, classes, pairs and
+    tiny_classes are sums over folds.
     """
     cells = class_table(counts, settings, tiny=tiny)
     folds = cells.group_by(_CELL, maintain_order=True).agg(

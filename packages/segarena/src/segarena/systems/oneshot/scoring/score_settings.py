@@ -41,7 +41,7 @@ class ScoreSettings:
 
     Attributes:
         aggregate: "accumulate" adds up intersections and unions of a class before dividing;
-            "per_pair" averages the IoU of each pair.
+            "per_pair" averages the IoU over pairs.
         empty_union: "clamp" divides by at least 1 pixel (HSNet, PMMs), "toss" adds 1e-7 to the
             union, "pfenet" 1e-10.
         void: "ignore" leaves void pixels out; "background" counts them as background (PMMs);
@@ -54,8 +54,8 @@ class ScoreSettings:
             numbers.
         order: partitions that four numbers refer to: "paper" is easy_sal, hard_sal, easy_nsal,
             hard_nsal; "script" swaps the middle two.
-        strict_published: count missing cells as IoU 0, and always average LCA and HCA over four
-            folds.
+        strict_published: count partitions and levels without pairs as IoU 0, and always average
+            LCA and HCA over four folds.
         repeats: number of bootstrap resamples of query images; 0 gives no intervals.
         level: confidence level of the intervals.
         seed: random seed of the bootstrap.
@@ -131,7 +131,7 @@ class TierScore:
 
     Attributes:
         name: "LCA", "HCA", "SCS", "GS", "mIoU" or "FB-IoU".
-        fold: the fold, or None for the mean over folds.
+        fold: the fold; None for the mean over folds, and in tiers without folds.
         value: 0 to 1.
         low, high: ends of the interval; NaN without one.
         queries: number of distinct query images.

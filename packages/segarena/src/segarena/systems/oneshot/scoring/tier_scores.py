@@ -40,19 +40,20 @@ PUBLISHED_GROUPS = {
     "1": ("L2", "L3", POOLED_LEVEL),
     "-1": ("L4", "L5", "L6"),
 }
-"""Levels that share a code in the published lists; they form a group of the SCS variant "published"."""
+"""Levels by their code in the published lists; a code is one group of the SCS variant "published"."""
 # The correct prediction of these groups and levels is an empty mask, so they score 1 - IoU.
 _NEGATIVE_GROUPS = ("-1", "L4", "L5", "L6")
 
 
 def lca_hca(counts: pl.DataFrame, settings: ScoreSettings = DEFAULT_SETTINGS) -> list[TierScore]:
-    """Return LCA and HCA of the Query Complexity tier: one score per fold, then the mean over folds.
+    """Return the LCA values of the Query Complexity tier, then the HCA values.
 
-    Each is a weighted mean of the class mIoU values of a fold's partitions.
+    Both come as one score per fold, followed by their mean; without folds, as a single score. The
+    score of a fold is a weighted mean of the class mIoU values of its partitions.
 
     Raises:
-        InvalidInput: there are no pairs of the tier, or a partition has no pairs (unless
-            `strict_published`).
+        InvalidInput: there are no pairs of the tier; a fold has no pairs of a partition (unless
+            `strict_published`); or see `partition_weights`.
     """
     table = _select_tier(counts, "query-complexity")
     lca_weights = partition_weights(table, settings)
@@ -88,12 +89,12 @@ def lca_hca_of_miou(
     Args:
         miou: class mIoU of each partition: a number, or one number per fold.
         weights: weights of LCA in the order of `PARTITIONS`; HCA uses them in reverse order.
-        strict_published: count a missing partition as 0 and average over four folds, as the
-            script does.
+        strict_published: count a missing partition as 0 and divide each sum over folds by four,
+            as the script does.
 
     Raises:
-        InvalidInput: a partition is unknown or missing (unless `strict_published`), or partitions
-            have different numbers of folds.
+        InvalidInput: a partition is unknown, or missing without `strict_published`; there are not
+            four weights; or partitions have different numbers of folds.
 
     Source: TOSS, section 4.1.
     """
@@ -130,7 +131,8 @@ def partition_weights(
     """Return the LCA weight of each partition; weights that are not given as numbers add up to 5.
 
     Raises:
-        InvalidInput: the weights are "simplicity", but a partition lacks salience or difficulty.
+        InvalidInput: the weights are "simplicity", but a partition has no pair with both salience
+            and difficulty, or their products are all 0.
     """
     order = _partition_order(settings)
     if settings.weights != "simplicity":
@@ -159,24 +161,25 @@ def scs(
     *,
     pairs: pl.DataFrame | None = None,
 ) -> list[TierScore]:
-    """Return the Support Cognizance score of each fold, then their mean.
+    """Return the Support Cognizance score of each fold, then their mean; without folds, a single score.
 
-    The score of a class is a weighted mean over its groups. A group contributes its IoU, or 1 - IoU
-    if its correct prediction is an empty mask. The score of a fold is the mean over its classes.
-    Negative levels are compared with the mask of the query's class: any prediction that misses this
-    mask is correct, even if the support shows another class that the query contains too.
+    The score of a class is a weighted mean over its groups of levels. A group contributes its IoU,
+    or 1 - IoU if its correct prediction is an empty mask. The score of a fold is the mean over its
+    classes. Levels L4 to L6 are compared with the mask of the query's class: any prediction that
+    misses this mask is correct, even if the support shows another class that the query contains
+    too.
 
     Args:
         counts: counts of the answered pairs.
         settings: see `ScoreSettings`.
-        pairs: `fold` and `class` of all requested pairs, so that classes without any prediction are
-            noticed. None uses all classes of the folds of PASCAL-5i and COCO-20i, and for other
-            datasets the classes with counts.
+        pairs: `tier`, `fold` and `class` of all requested pairs, so that classes without any
+            prediction are noticed. None uses all classes of the folds of PASCAL-5i and COCO-20i,
+            and for other datasets the classes with counts.
 
     Raises:
-        InvalidInput: there are no pairs of the tier; a class has no pairs of some or all groups
-            (unless `strict_published`, which counts them as IoU 0); or the variant is "paper" and
-            the list does not separate L2 from L3.
+        InvalidInput: there are no pairs of the tier; a class has no pairs of a group (unless
+            `strict_published`, which counts the group as IoU 0); or the variant is "paper" and the
+            list does not separate L2 from L3.
     """
     table = _select_tier(counts, "support-cognizance")
     with_groups = table.with_columns(group=_level_groups(table, settings))
@@ -211,7 +214,10 @@ def gs(counts: pl.DataFrame, settings: ScoreSettings = DEFAULT_SETTINGS) -> Tier
 
 
 def class_miou(counts: pl.DataFrame, settings: ScoreSettings = DEFAULT_SETTINGS) -> list[TierScore]:
-    """Return class mIoU (the mean IoU over classes) of each tier and fold, and the mean over folds."""
+    """Return class mIoU (the mean IoU over classes) of each fold, and its mean over folds.
+
+    Each tier of each dataset is averaged on its own; a tier without folds has a single score.
+    """
     scores: list[TierScore] = []
     for table in counts.partition_by("dataset", "tier", maintain_order=True):
         means = _class_means(table, ["fold"], settings)
@@ -223,7 +229,10 @@ def class_miou(counts: pl.DataFrame, settings: ScoreSettings = DEFAULT_SETTINGS)
 
 
 def fb_iou(counts: pl.DataFrame, settings: ScoreSettings = DEFAULT_SETTINGS) -> list[TierScore]:
-    """Return FB-IoU of each tier and fold: the mean of foreground and background IoU, pooled over classes.
+    """Return FB-IoU of each fold, and its mean over folds.
+
+    FB-IoU is the mean of foreground and background IoU, pooled over classes. Each tier of each
+    dataset is averaged on its own; a tier without folds has a single score.
 
     Raises:
         InvalidInput: the counts lack the frame size.
@@ -248,7 +257,9 @@ def all_scores(
 ) -> list[TierScore]:
     """Return every score of the tiers in `counts`, and class mIoU of all tiers except Support Cognizance.
 
-    FB-IoU is left out if the counts lack the frame size. For `pairs` see `scs`.
+    The named scores come first: LCA, HCA, SCS and GS, as far as their tiers have counts.
+    FB-IoU covers the same tiers as class mIoU, and is left out if one of their pairs lacks the
+    frame size. For `pairs` see `scs`.
     """
     tiers = set(counts["tier"].to_list())
     scores: list[TierScore] = []

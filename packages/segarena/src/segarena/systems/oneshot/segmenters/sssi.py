@@ -33,8 +33,8 @@ class RegionBlur:
     """Gaussian blur of a region with feathered edges."""
 
     sigma: float = 0.05  # of the Gaussian, as a share of the image's longer side
-    # Radius in sigmas by which the region grows before blurring. Half of it is the width of the
-    # feathered edge.
+    # Radius in sigmas by which the region grows before blurring. Half of it is the standard
+    # deviation of the Gaussian that feathers the edge.
     dilation: float = 0.5
 
     def __call__(self, image: NDArray[np.uint8], region: Mask) -> NDArray[np.uint8]:
@@ -103,10 +103,10 @@ class LazyBlurredImage:
 class SssiSegmenter:
     """Wraps a one-shot segmenter and blurs the query's salient region if the target is not salient.
 
-    The mode decides how the wrapper detects non-salient targets. "oracle" LOOKS AT THE TRUTH: a
-    target is not salient if its IoU with the salient region is below `salient_from`. With
-    "feedback", the first round uses the original image and later rounds the blurred one. Supports
-    and salient targets are never blurred.
+    The mode decides which queries count as having a target that is not salient. "oracle" LOOKS AT
+    THE TRUTH: a target is not salient if its IoU with the salient region is below `salient_from`.
+    With "feedback", the first round uses the original image and later rounds the blurred one. With
+    "always", all rounds use the blurred image. Supports are never blurred.
 
     Args:
         segmenter: segmenter that accepts supports, as a plug-in specification or an object.
@@ -115,7 +115,8 @@ class SssiSegmenter:
         saliency: "boundary-contrast", "spectral-residual", a folder of maps, or `file.py:function`.
         threshold: minimum saliency of the region, above 0 and up to 1.
         sigma: standard deviation of the Gaussian, as a share of the image's longer side.
-        dilation: radius of the region's dilation, in sigmas; half of it feathers the edge.
+        dilation: radius of the region's dilation, in sigmas; half of it is the standard deviation
+            of the Gaussian that feathers the edge.
         salient_from: for "oracle", the minimum IoU of a salient target.
 
     Raises:
@@ -167,7 +168,7 @@ class SssiSegmenter:
         return segmenter_capabilities(self.segmenter).device
 
     def encode(self, sample: Sample) -> LazyBlurredImage:
-        """Encode the image; the blurred image is encoded only when a prompt needs it.
+        """Encode the image; the blurred image is encoded only when a dialogue needs it.
 
         Raises:
             SegmenterError: the sample is not an image.

@@ -33,7 +33,7 @@ class BuildPlan:
         saliency: see `segarena.systems.oneshot.saliency.build_saliency`.
         difficulty: see `segarena.systems.oneshot.tier_building.item_measures.difficulty_measure`.
         easy_from: minimum difficulty of an easy item; "auto" is 0.75 for tables and folders of
-            predictions, as published, and the median for an unsupervised segmenter.
+            predictions, as published, and the median for a segmenter.
         salient_from: minimum salience of a salient item; "median" divides items in half.
         looks: see `segarena.systems.oneshot.tier_building.item_measures.appearance_measure`.
         similar_per: "fold" or "class": group over which the mean similarity is taken that
@@ -65,7 +65,7 @@ class BuildPlan:
 
 
 def check_plan(plan: BuildPlan) -> None:
-    """Raise `InvalidInput` unless all options are within their ranges."""
+    """Raise `InvalidInput` unless the thresholds, `similar_per` and `motion` are valid."""
     _check_threshold("easy_from", plan.easy_from, ("auto", "median"))
     _check_threshold("salient_from", plan.salient_from, ("median",))
     if plan.similar_per not in ("fold", "class"):
@@ -140,7 +140,7 @@ def assign_partitions(
     thresholds: Mapping[str, float],
     plan: BuildPlan,
 ) -> pl.DataFrame:
-    """Add the columns partition (null if the difficulty is unknown) and fold (null if there are no folds)."""
+    """Add the columns partition (null if the difficulty is unknown) and fold (null for a class in no fold)."""
     difficulty = pl.col("difficulty")
     is_easy = difficulty >= thresholds["easy_from"]
     is_salient = pl.col("salience") >= thresholds["salient_from"]

@@ -95,22 +95,24 @@ def build_tiers(
     """Build tiers; the same source, plan and version give byte-identical files.
 
     Writes under `out`: `pairs.parquet` and `pairs.jsonl` (all tiers and levels), `items.parquet`
-    (measured items), `published/` where the dataset's names have the published form, `keep.txt`
-    and `drop.txt` with training classes, `manifest.json`, and `stages/`, from which an interrupted
-    call resumes.
+    (measured items), `manifest.json`, and `stages/`, from which an interrupted call resumes. A
+    dataset of `PUBLISHED_DATASETS` also gets lists in the published format in `published/`, and a
+    plan with training classes gets `keep.txt` and `drop.txt`.
 
     Args:
         source: images and masks.
         out: folder that receives the files.
         plan: options of the build.
-        workers: number of processes that measure.
+        workers: number of processes that measure; 0 measures in this process.
         share: divide the measuring among all processes that run this build in the same folder;
             each of them returns the full result.
         on_progress: callback that receives the progress.
 
     Raises:
-        DatasetError: no item can be used, or the folds name unknown classes.
-        InvalidInput: a threshold is out of range, or an option of a stage is invalid.
+        DatasetError: no item can be used, no pair can be drawn, or the folds name classes without
+            images.
+        InvalidInput: a threshold is out of range, a class is in two folds, or an option of a stage
+            is invalid.
     """
     check_plan(plan)
     requested = _requested_items(source, plan)
@@ -161,7 +163,7 @@ def build_tiers(
 
 
 def _requested_items(source: ImageSource, plan: BuildPlan) -> list[ClassImage]:
-    """Return the items of all classes in the plan, grouped by image."""
+    """Return the items of the plan's classes, sorted by image; without folds, those of all classes."""
     # Measures keep the last image in memory, so items of one image must be consecutive.
     items = sorted(source.items(), key=lambda item: (item[1], item[0]))
     check_folds(plan, {label for label, _ in items})
@@ -181,7 +183,7 @@ def _measure_items(
     share: bool,
     progress: OnProgress,
 ) -> _Measurements:
-    """Measure all items; the stage `index` decides which of them can be used."""
+    """Measure the items that can be used, which the stage `index` decides."""
     executor = make_executor(workers)
     run = partial(run_stage, folder, executor=executor, share=share, on_progress=progress)
     files: dict[Path, None] = {}
@@ -306,7 +308,7 @@ def _count_cells(pairs: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def _describe_method(written: str) -> Any:
-    """Return a method as a stage parameter, with a fingerprint of the files that it uses."""
+    """Return a method as a stage parameter; if it names a file or folder, add a fingerprint of the files."""
     if ".py:" in written:
         path = Path(written.partition(".py:")[0] + ".py").expanduser()
     else:

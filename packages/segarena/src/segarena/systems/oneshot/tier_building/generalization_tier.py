@@ -54,8 +54,8 @@ def select_classes(
 
     Names are alike if they share a word (in singular or plural), or if the similarity of their
     letters is at least `names_alike`. Appearances are alike if the cosine of the classes' mean
-    vectors is at least `looks_alike`; vectors may have any length, and classes without one are not
-    compared.
+    vectors is at least `looks_alike`; vectors may have any length, and classes without one are
+    compared by name alone.
 
     Raises:
         InvalidInput: a class is in both `keep` and `drop`.
@@ -87,7 +87,7 @@ def draw_generalization(
     classes: Sequence[str],
     dataset: str,
 ) -> TierSample:
-    """Return pairs whose queries come in equal numbers from the more and the less salient half of each class."""
+    """Return pairs with about as many queries from the more salient half of each class as from the other half."""
 
     def is_allowed(query: PairRow, support: PairRow) -> bool:
         return query is not support
@@ -110,7 +110,7 @@ def draw_generalization(
 
 
 def write_class_lists(decisions: Iterable[ClassDecision], folder: Path) -> list[Path]:
-    """Write `keep.txt` and `drop.txt` with one class per line and its reason after a `#`.
+    """Write `keep.txt` and `drop.txt` with one class per line and its reason after a `#`; return both paths.
 
     A person can edit both files and pass them to the next build.
     """
@@ -127,7 +127,7 @@ def write_class_lists(decisions: Iterable[ClassDecision], folder: Path) -> list[
 
 
 def read_name_list(file: Path) -> list[str]:
-    """Read the names in a file, one per line; ` #` starts a comment.
+    """Read the names in a file, one per line; a `#` after white space or at the start of a line starts a comment.
 
     Raises:
         InvalidInput: the file cannot be read.
@@ -138,7 +138,7 @@ def read_name_list(file: Path) -> list[str]:
         raise InvalidInput(
             f"{file}: expected a list of classes, one per line, got: {error}"
         ) from error
-    # Only a # after white space starts a comment, because class names may contain #.
+    # A # within a word starts no comment, because class names may contain #.
     names: list[str] = []
     for line in lines:
         # A comment runs from # to the end of the line.

@@ -48,8 +48,8 @@ def index_measure(source: ImageSource, *, min_area_px: int) -> ItemMeasure:
     """Return the measure of the stage `index`: size, position, number of components and hash.
 
     `box_share` is the area of the mask's bounding box as a share of the image; `centredness` is 1
-    for a box at the image centre and 0 for one in a corner; `components` counts 8-connected
-    components; `sha256` is the hash of image and mask.
+    for a box centred in the image and falls towards 0 for one in a corner; `components` counts
+    8-connected components; `sha256` is the hash of image, mask and void pixels.
     """
 
     def measure(label: str, image: str) -> ItemRow:
@@ -116,9 +116,9 @@ def difficulty_measure(source: ImageSource, written: str) -> ItemMeasure:
     item itself as its support, so its IoU is an upper bound.
 
     Raises:
-        InvalidInput: the path does not exist.
-        DatasetError: the table lacks a column.
-        PluginInvalid: the segmenter does not accept supports.
+        InvalidInput: the path of a folder does not exist.
+        DatasetError: the table cannot be read, lacks a column, or has an IoU outside 0 to 1.
+        PluginInvalid: the segmenter does not exist or does not accept supports.
     """
     path = Path(written).expanduser()
     if written.endswith(".csv"):
@@ -138,7 +138,7 @@ def appearance_measure(source: ImageSource, written: str) -> ItemMeasure:
 
     "colour-texture" is a histogram of colours and local binary patterns of the object's pixels.
     `file.py:function` receives a crop, uint8 (H, W, 3), of the object's box with a margin of a
-    tenth, and returns numbers.
+    tenth of its longer side, and returns numbers.
 
     Raises:
         InvalidInput: the name is unknown.

@@ -59,7 +59,8 @@ class MeasuredItems:
     Args:
         table: columns class, image, salience, difficulty, partition, fold.
         looks: appearance vector of unit length for each row, (n, c).
-        seed: random seed; each class has its own generator, so adding a class changes no other.
+        seed: random seed; each class has its own generator, so adding a class does not change the
+            pairs of others.
     """
 
     def __init__(

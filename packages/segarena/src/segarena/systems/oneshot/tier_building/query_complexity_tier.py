@@ -19,7 +19,7 @@ def draw_query_complexity(
     quotas: PairQuotas,
     dataset: str,
 ) -> TierSample:
-    """Return pairs with queries of each partition, and supports sampled equally from all partitions."""
+    """Return pairs with queries of each partition, and supports in equal shares from all non-empty partitions."""
 
     def is_allowed(query: PairRow, support: PairRow) -> bool:
         return quotas.allow_self or query is not support

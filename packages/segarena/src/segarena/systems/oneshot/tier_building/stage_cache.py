@@ -145,7 +145,7 @@ def _read_cached(
     manifest_file: Path,
     digest: str,
 ) -> pl.DataFrame | None:
-    """Return the stored table, or None if it is missing, damaged or has other parameters."""
+    """Return the stored table, or None if it is missing, damaged, or of other parameters or items."""
     try:
         manifest = json.loads(manifest_file.read_bytes())
         data = table_file.read_bytes()
@@ -164,7 +164,11 @@ def _build_image_measure(
 
 
 def _remove_outdated(ledger_file: Path, name: str) -> None:
-    """Delete ledgers of a build with other parameters, and stage folders of earlier versions."""
+    """Delete the stage's ledgers of other parameters or items, and its folder from earlier versions.
+
+    Raises:
+        RunConflict: other processes use one of these ledgers.
+    """
     for other in ledger_file.parent.glob(f"{name}.*.jsonl"):
         if other != ledger_file:
             claims = claims_beside(other)

@@ -59,7 +59,8 @@ class TransformRange:
 def similarity_cuts(items: MeasuredItems, *, per_class: bool) -> dict[str, float]:
     """Return, for each class, the minimum similarity of an L2 pair; pairs below it belong to L3.
 
-    The cut is the mean similarity over all pairs of the class, or of all classes in its fold.
+    The cut is the mean similarity over all pairs of images of one class: the class itself, or each
+    class of its fold.
     """
     if per_class:
         group_of: dict[str, Any] = {label: label for label in items.classes}
@@ -90,10 +91,10 @@ def draw_support_cognizance(
     """Sample pairs of the seven levels with the same quota for each level.
 
     L0 uses the query itself as support. L1 transforms the query and uses the original as support.
-    L2 and L3 use another image of the class, with a similarity of at least `cuts` and below it. L4
-    shows another class of the fold, L5 another image of the class with an empty mask, and L6 a
-    black image with an empty mask. A class that lacks pairs of any level is left out of all levels,
-    because a score needs all of them.
+    L2 and L3 use another image of the class: its similarity is at least the cut of the class in
+    L2, and below the cut in L3. L4 shows another class of the fold, L5 another image of the class
+    with an empty mask, and L6 a black image with an empty mask. A class that lacks pairs of any
+    level is left out of all levels, because a score needs all of them.
     """
     sample = TierSample()
     for label in items.classes:
@@ -159,7 +160,10 @@ def _draw_transformed(
     mask_of: Callable[[str, str], Mask],
     rng: np.random.Generator,
 ) -> list[PairRow]:
-    """Return a pair of each query with itself, under a transform that keeps the target in the frame."""
+    """Return a pair of each query with itself, under a transform that keeps enough of the target in the frame.
+
+    A query without such a transform is left out.
+    """
     rows: list[PairRow] = []
     for query in queries:
         mask = mask_of(query["class"], query["image"])

@@ -63,8 +63,9 @@ def prepare(
 
         segarena data prepare lnq --from DIR/lnq --out DIR/prepared/lnq
 
-    Running the command again resumes after an interruption. Exit code 0: the number of cases is
-    that of the paper; 1: cases failed, or their number differs; 2: nothing could be prepared.
+    Running the command again resumes after an interruption. Exit code 0: no case failed, and their
+    number is that of the paper or limited by --limit; 1: cases failed, or their number differs; 2:
+    nothing could be prepared.
     """
     with one_line_errors("stopped; run the command again to continue"):
         if name is None or listing:

@@ -49,10 +49,10 @@ class NiftiFolder(ListedDataset[VolumeSample]):
         labels: "semantic": each class is one target; "instance": each label value is one target;
             "components": each connected component of a class is one target. The default is
             "instance" if `dataset.json` has `"kind": "instance"`, otherwise "semantic".
-        image_folder: folder of the images in `path`; by default `images`, `imagesTr`, or with a
-            `label_pattern` `path` itself.
-        label_folder: folder of the labels in `path`; by default `labels` or `labelsTr`, whichever
-            fits.
+        image_folder: folder of the images in `path`; by default `images` or `imagesTr`, or `path`
+            itself if neither exists and a `label_pattern` is given.
+        label_folder: folder of the labels in `path`; by default `labels` beside `images`,
+            `labelsTr` beside `imagesTr`, and otherwise `path` itself.
         image_pattern: pattern of image file names without suffix; by default "{case}", or
             "{case}_0000" if `imagesTr` has such names.
         label_pattern: pattern of label file names without suffix.
@@ -167,7 +167,7 @@ class NiftiFolder(ListedDataset[VolumeSample]):
         """Return the stored grid of a sample's image, on which `write_volume` writes a prediction.
 
         Raises:
-            SampleInvalid: the sample or its file does not exist.
+            SampleInvalid: the sample does not exist, or its image is missing or unreadable.
         """
         case = self._cases.get(sample_id)
         if case is None or case.image is None:

@@ -176,7 +176,7 @@ def _scan(
     space: VoxelSpace,
     rng: np.random.Generator,
 ) -> NDArray[np.int16]:
-    """Return a simulated scan: tissues mixed at their edges, texture, blur, shading and noise."""
+    """Return a simulated scan: tissues mixed at their edges, texture, blur, shading (MR only) and noise."""
     from scipy.ndimage import gaussian_filter
 
     is_ct = modality == "CT"

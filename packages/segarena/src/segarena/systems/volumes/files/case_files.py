@@ -1,4 +1,4 @@
-"""Discovery of the image and label files of each case in a folder, and of its `dataset.json`."""
+"""Discovery of the image and label files of each case in a folder, and reading of its `dataset.json`."""
 
 from __future__ import annotations
 
@@ -101,12 +101,15 @@ def find_layout(
     image_pattern: str | None,
     label_pattern: str,
 ) -> CaseLayout:
-    """Return the folders of images and labels: the given ones, otherwise `images`, `imagesTr`, or `root`.
+    """Return folders and patterns of images and labels: the given ones, otherwise those of a known layout.
+
+    Images are then in `images` or `imagesTr`, or in `root` itself if neither exists and a
+    `label_pattern` is given.
 
     Raises:
         DatasetMissing: a folder does not exist.
-        PluginInvalid: a pattern lacks `{case}`, or images and labels have the same folder and the
-            same pattern.
+        PluginInvalid: a pattern does not contain `{case}` exactly once or contains a folder, or
+            images and labels have the same folder and the same pattern.
     """
     has_images_folder = (root / "images").is_dir()
     is_nnunet = images is None and not has_images_folder and (root / "imagesTr").is_dir()
@@ -203,6 +206,8 @@ def _add_label(
 def read_description(path: Path) -> DatasetDescription:
     """Read a `dataset.json` of nnU-Net (names to label values) or the Medical Segmentation Decathlon (the reverse).
 
+    If the file does not exist, the description is empty.
+
     Raises:
         DatasetError: the file is not JSON, or its labels have neither form.
     """
@@ -276,7 +281,7 @@ def _find_owner(
     pattern: str,
     known_cases: frozenset[str],
 ) -> tuple[str, str] | None:
-    """Return the case of a label file and its class, "" for all classes; None if no pattern matches."""
+    """Return the case of a label file and its class, "" for all classes; None if it belongs to no case."""
     case = _match_case(key, pattern)
     if case in known_cases:
         return case, ""

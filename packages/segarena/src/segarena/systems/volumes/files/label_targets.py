@@ -200,8 +200,8 @@ class TargetRules:
         labels = label_grown_components(
             mask, connectivity=self.connectivity, dilation_voxels=self.dilation_voxels
         )
-        # Dilated components are ordered by their own first voxels, which may give a different
-        # order.
+        # Labels are in the order of the first voxels after dilation. Targets are in the order of
+        # the first voxels of the mask itself, which may differ.
         inner = find_label_windows(labels)
         ordered = sorted(inner, key=lambda number: _first_voxel(labels, inner[number], number))
         for count, number in enumerate(ordered, start=1):

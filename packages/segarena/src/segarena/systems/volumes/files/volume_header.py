@@ -116,7 +116,7 @@ def available_memory_bytes() -> int | None:
 
 
 def _process_bytes() -> int | None:
-    """Return the memory left under this process's own limit (`ulimit -v`)."""
+    """Return the memory left under this process's own limit (`ulimit -v`); None without a limit."""
     try:
         # The module `resource` exists only on Unix.
         import resource
@@ -145,7 +145,7 @@ def _machine_bytes() -> int | None:
 
 
 def _container_bytes() -> int | None:
-    """Return the memory left under the limit of this process's control group (cgroup version 2)."""
+    """Return the memory left under the limit of the control group (cgroup version 2); None without a limit."""
     try:
         limit = int((_CGROUP / "memory.max").read_text(encoding="ascii"))
         used = int((_CGROUP / "memory.current").read_text(encoding="ascii"))

@@ -129,8 +129,10 @@ def read_labels(
     """Read a label file; integers stored as floats are converted to the smallest sufficient integer type.
 
     Raises:
-        InvalidImage: as in `read_volume`.
-        InvalidMask: a label is negative or not a whole number, or no voxel is labelled.
+        InvalidImage: the file cannot be read, see `read_volume`; several values per voxel are
+            read as groups.
+        InvalidMask: a label is negative or not a whole number, or no voxel is labelled (unless
+            `may_be_empty`).
         MissingExtra: the package that reads this format is not installed.
     """
     header = read_header(path, slice_axis=slice_axis)

@@ -4,7 +4,7 @@ The value of a class in a case is the mean over its instances, the value of a cl
 cases, the value of a dataset is the mean over classes, and the overall value is the mean over
 datasets. Each level gives its members equal weight, regardless of how many instances they have.
 Rows that are compared (users, segmenters, rounds) are averaged over the targets that all of them
-share, unless an option says otherwise, and the result always lists the targets that a row lacks.
+share, unless an option says otherwise, and the result always counts the targets that a row lacks.
 Source: RadioActive, section 4; its tables average each row over whatever targets it has.
 """
 
@@ -42,9 +42,9 @@ class Averages:
             "level" ("class", "dataset", "all"), "dataset" and "class" ("" above their level),
             "mean", "low", "high" (NaN without a value, or if no spread can be estimated), and the
             numbers of "cases" and "targets" averaged.
-        missing: one row for each group, dataset and class in which the group lacks targets that
-            another group has: the numbers of missing "cases" and "targets", out of "cases_of" and
-            "targets_of". Empty if all groups have the same targets.
+        missing: one row for each group, dataset and class in which the group has no value for some
+            targets of its split: the numbers of these "targets" and of their "cases", out of
+            "targets_of" and "cases_of". Empty if no group lacks a value.
     """
 
     table: pl.DataFrame
@@ -76,9 +76,9 @@ def repeat_last_round(
 ) -> pl.DataFrame:
     """Return records in which every dialogue reaches round `rounds`; shorter dialogues repeat their last row.
 
-    Failed dialogues are not extended, and rounds beyond `rounds` are omitted. Repeated rows come
-    last and have no prompts. `dialogue` lists the columns that identify a dialogue; if the frame
-    contains several runs, include the run's columns.
+    Failed dialogues are not extended. Rounds beyond `rounds` are omitted, and so are samples that
+    could not be loaded. Repeated rows come last and have no prompts. `dialogue` lists the columns
+    that identify a dialogue; if the frame contains several runs, include the run's columns.
 
     Raises:
         InvalidInput: `rounds` is below 1.

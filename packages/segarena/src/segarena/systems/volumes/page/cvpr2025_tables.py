@@ -22,7 +22,7 @@ TIME_LIMIT_S = 90.0
 
 
 def is_cvpr2025(run: Run) -> bool:
-    """Return whether a run followed the challenge's rules, including all of its steps."""
+    """Return whether a run used the benchmark `cvpr2025` with all steps of the challenge."""
     rules = run.config.benchmark
     if rules.name != "cvpr2025":
         return False

@@ -61,7 +61,10 @@ def effort_points(
     values: pl.DataFrame,
     metric: str,
 ) -> dict[tuple[str, str], list[EffortPoint]]:
-    """Return one point per round for each user and segmenter; users without corrections have a single point."""
+    """Return one point per round for each user and segmenter; users without corrections have a single point.
+
+    Rounds without a mean are left out, and so are users and segmenters without any point.
+    """
     rounds = runs[0].rounds
     by_round = [values.filter(round=number) for number in range(1, rounds + 1)]
     averages = [average_common_targets(of_round, metric) for of_round in by_round]
@@ -86,7 +89,7 @@ def effort_figures(
     values: pl.DataFrame,
     floors: Sequence[Run] = (),
 ) -> list[Figure]:
-    """Return Dice and NSD against interactions; with many users, several figures with the same scales."""
+    """Return Dice and NSD against interactions; with many curves, several figures with the same scales."""
     metrics = [metric for metric in ("dice", "nsd") if metric in values.columns]
     points = {metric: effort_points(runs, values, metric) for metric in metrics}
     floor_points = {metric: _floor_points(floors, metric) for metric in metrics}
@@ -133,9 +136,9 @@ def rounds_figures(
     values: pl.DataFrame,
     floors: Sequence[Run] = (),
 ) -> list[Figure]:
-    """Return Dice over rounds: one chart per user with several segmenters, otherwise one per initial scheme.
+    """Return a figure of Dice over rounds; without corrections, the list is empty.
 
-    Without corrections, the list is empty.
+    It has one chart per user if there are several segmenters, otherwise one per initial scheme.
     """
     participants = [pair for pair in list_participants(runs) if has_corrections(runs, *pair)]
     points: dict[tuple[str, str], list[EffortPoint]] = {}

@@ -22,7 +22,11 @@ MOST_CASES = 60
 
 
 def instances_sheet(runs: Sequence[Run]) -> tuple[Sheet | None, str]:
-    """Return the table, and the reason if it is absent; both are empty if no case has two targets of a class."""
+    """Return the table, and the reason if it is absent.
+
+    There is neither a table nor a reason if no case has two targets of a class with stored
+    predictions.
+    """
     rows: list[tuple[Cell, ...]] = []
     for run in runs:
         groups = _group_instances(run)

@@ -358,7 +358,7 @@ def has_corrections(
     user: str,
     segmenter: str,
 ) -> bool:
-    """Return whether this user gave a second round of prompts in any dialogue."""
+    """Return whether this user gave this segmenter a second round of prompts in any finished dialogue."""
     for run in runs:
         if run.segmenter != segmenter:
             continue

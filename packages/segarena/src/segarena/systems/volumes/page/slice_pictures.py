@@ -121,7 +121,7 @@ class VolumePictures:
         sample: VolumeSample,
         target: Target,
     ) -> ViewerContent:
-        """Return axial, coronal and sagittal slices with target, last predictions and prompts."""
+        """Return axial, coronal and sagittal slices with target, stored predictions and prompts."""
         truth = target.mask > 0
         stored_masks: list[dict[int, Mask]] = []
         last_masks: list[Mask] = []
@@ -274,7 +274,10 @@ def find_view_window(
 
 
 def find_middle_slice(truth: Mask, axis: int) -> int:
-    """Return the slice at the median of the target's voxels along an axis; it contains target voxels."""
+    """Return the slice at the median of the target's voxels along an axis, which contains some of them.
+
+    For an empty target it is the middle slice of the volume.
+    """
     other_axes = tuple(other for other in range(3) if other != axis)
     counts = np.count_nonzero(truth, axis=other_axes)
     total = int(counts.sum())

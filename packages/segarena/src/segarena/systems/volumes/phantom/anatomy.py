@@ -49,7 +49,7 @@ class Anatomy:
 
 
 def invent_anatomy(space: VoxelSpace, rng: np.random.Generator) -> Anatomy:
-    """Return a patient; all patients have the same parts, with random shapes, sizes and positions."""
+    """Return a patient: shapes, sizes and positions of all parts are random, and so is the number of lesions."""
     cavity = _cylinder(space, 4, 4, 47, 53)
     # All parts draw from one random stream, so changing the order of these lines changes the
     # patients.
@@ -61,7 +61,7 @@ def invent_anatomy(space: VoxelSpace, rng: np.random.Generator) -> Anatomy:
     liver = np.maximum(np.maximum(liver, 1.5 - neighbours), cavity)
     spleen = np.maximum(_organ(space, rng, (22, -10, -37), (24, 21, 14), bumps_mm=1.5), cavity)
     vessels = _vessels(space, rng, liver)
-    # Organs do not overlap, so a voxel has one label.
+    # The vessels dent the kidney, so that the two do not overlap.
     kidney = np.maximum(kidney, 1.0 - vessels)
     lesions = _lesions(space, rng, liver, vessels)
     arm = space.ellipsoid(_jitter(rng, (0, 0, -72)), (np.inf, 15, 12))
@@ -187,7 +187,7 @@ def _lesions(
     liver: DistanceField,
     vessels: DistanceField,
 ) -> list[DistanceField]:
-    """Return one large and several small lesions that touch neither each other nor a vessel."""
+    """Return one large and several small lesions that touch neither each other nor a vessel, if there is room."""
     lesions: list[DistanceField] = []
     taken = np.full(space.shape, FAR_MM, dtype=np.float32)
     count = int(rng.integers(3, 6))

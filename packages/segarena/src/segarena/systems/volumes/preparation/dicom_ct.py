@@ -172,7 +172,7 @@ def parse_vector(values: Any, count: int) -> Vector:
 
 
 def _check_pixel_data(header: Any) -> None:
-    """Raise ValueError unless a single-frame file has as many pixel bytes as its header states.
+    """Raise ValueError unless a single-frame file can contain as many pixel bytes as its header states.
 
     ITK trusts the header without this check.
 
@@ -198,8 +198,8 @@ def _check_pixel_data(header: Any) -> None:
 
 def _check_run_lengths(frame: bytes, count: int) -> None:
     """Raise ValueError unless the frame has `count` segments, one after the other, within its bytes."""
-    # The RLE header consists of the number of segments and 15 offsets; with an empty header, the
-    # frame is too short.
+    # The RLE header consists of the number of segments and 15 offsets. A frame that is too short
+    # for it counts as having no segments.
     header = struct.unpack_from("<16I", frame) if len(frame) >= _RLE_HEADER_BYTES else (0,)
     segments, *offsets = header
     starts = offsets[:segments]

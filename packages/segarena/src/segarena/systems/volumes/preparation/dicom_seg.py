@@ -66,14 +66,14 @@ def read_segmentation(
 ) -> Segmentation:
     """Return the segments of a DICOM SEG on the voxels of a CT, by nearest-neighbour resampling.
 
-    Each CT slice uses the nearest frame within half a slice thickness; of two equally near frames,
-    the lower one. Each pixel uses the nearest pixel of that frame. Fractional segments are
-    thresholded at half of their maximum. `wanted` receives the names of all segments and returns
-    the indices of those to read; None reads all.
+    Each CT slice uses the nearest frame within half of the larger plane spacing of CT and SEG; of
+    two equally near frames, the lower one. Each pixel uses the nearest pixel of that frame.
+    Fractional segments are thresholded at half of their maximum. `wanted` receives the names of
+    all segments and returns the indices of those to read; None reads all.
 
     Raises:
         SampleInvalid: the file is not a SEG, is of an unknown type, has no positions, is not
-            parallel to the CT, or is damaged.
+            parallel to the CT, is too large, or is damaged.
     """
     seg = _read_seg(path)
     with report_damage(path):
@@ -93,7 +93,7 @@ def read_segmentation(
         # side.
         if abs(normal @ grid.normal) < 1 - _PARALLEL:
             raise SampleInvalid(f"{path.name}: its frames are not parallel to the slices of the CT")
-    # Half of the thicker slice, so that no CT slice between two frames remains empty.
+    # Half of the larger spacing, so that no CT slice between two frames remains empty.
     reach = max(step, grid.plane_spacing) / 2 + _SLACK_MM
     masks: list[NDArray[np.bool_]] = []
     for number in numbers:

@@ -42,7 +42,8 @@ def find_series(folder: Path) -> list[DicomSeries]:
 
     Raises:
         DatasetMissing: there is no DICOM file.
-        MissingExtra: pydicom or SimpleITK is not installed.
+        SampleInvalid: a DICOM file cannot be read.
+        MissingExtra: pydicom is not installed.
     """
     files: dict[str, list[Path]] = {}
     headers: dict[str, Any] = {}

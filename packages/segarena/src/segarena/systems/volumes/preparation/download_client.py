@@ -119,7 +119,7 @@ class DownloadClient:
             raise _download_error(url, str(error)) from error
 
     def _pause_s(self, state: tenacity.RetryCallState) -> float:
-        """Return the delay before the next attempt: doubled each time, and at least as long as the server requests."""
+        """Return the delay in seconds before the next attempt: doubled each time, or the server's if that is longer."""
         failure = state.outcome.exception() if state.outcome else None
         server_wait_s = failure.wait_s if isinstance(failure, _TransientError) else 0.0
         # Doubled, so that a busy server gets time to recover.

@@ -28,8 +28,8 @@ def download_files(
 ) -> int:
     """Download the files of a source and return their number; files with their final names are skipped.
 
-    If `workers` is 0, `on_progress` is also called within files; `counts["MB"]` is the amount
-    received.
+    If `workers` is 0, `on_progress` is also called while a file is received; `counts["MB"]` of the
+    progress is the amount received in this run.
 
     Raises:
         DatasetMissing: a file must first be put into `folder` manually.

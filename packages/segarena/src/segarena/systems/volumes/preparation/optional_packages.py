@@ -28,7 +28,7 @@ class _LazyModule(ModuleType):
 
 
 def check_packages() -> None:
-    """Raise `MissingExtra` if a package is not installed."""
+    """Raise `MissingExtra` if one of the two packages is not installed."""
     for name in ("SimpleITK", "pydicom"):
         _import_package(name)
 

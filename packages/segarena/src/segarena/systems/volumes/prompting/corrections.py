@@ -34,7 +34,7 @@ def click_wrong_pixels(
     *,
     one_fraction: bool = False,
 ) -> tuple[Click, ...]:
-    """Return one random click with the right sign on each slice that has errors ("1PPS Refine" in the paper).
+    """Return one random click with the right sign on each of `slices` with errors ("1PPS Refine" in the paper).
 
     By default, each slice with errors uses its own random number. With `one_fraction`, a single
     random fraction is used for all slices, and each click is the wrong pixel at that fraction of

@@ -185,7 +185,7 @@ def centres_in_volume(
 
 
 def centroid(target: SlicedTarget) -> tuple[Click, ...]:
-    """Return the mean foreground voxel, rounded down, which may lie outside the object."""
+    """Return the mean foreground voxel, rounded down, which may lie outside the object; none for an empty target."""
     total = sum(target.areas.values())
     if not total:
         return ()

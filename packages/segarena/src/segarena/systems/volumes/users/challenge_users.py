@@ -110,7 +110,11 @@ class AutopetUser:
         self.lift = Lift(spread="stay")
 
     def next(self, turn: Turn) -> Sequence[Prompt] | None:
-        """Return the prompts of this round; None if there is no error or the target is empty."""
+        """Return the prompts of this round.
+
+        The result is None for "clicks" if the target is empty, and for "scribbles" if there is no
+        error.
+        """
         comparison = require_volume_comparison(turn)
         if self._give == "clicks":
             return _click_pair(turn, SlicedTarget.of(comparison)) or None

@@ -28,7 +28,7 @@ _LABEL = partial(label_instances, dilation=1, least_voxels=LEAST_VOXELS)
 
 
 def _find_cases(folder: Path) -> Iterator[RawCase | SkippedCase]:
-    """Yield the patients, each with one study that contains one SEG and the CT to which it refers."""
+    """Yield the patients, each with one SEG and the CT to which it refers."""
     patients = group_series(find_series(folder), lambda series: series.patient)
     for patient, series in patients.items():
         segs = select_modality(series, "SEG")

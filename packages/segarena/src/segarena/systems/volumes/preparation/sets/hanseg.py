@@ -1,6 +1,6 @@
 """D2 of RadioActive: 30 organs at risk in T1 MR of the head and neck (HaN-Seg, Zenodo 7442914), drawn on CT.
 
-The labels were transferred from CT to MR.
+The preparation transfers the labels from CT to MR by rigid registration.
 """
 
 from __future__ import annotations

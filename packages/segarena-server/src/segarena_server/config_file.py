@@ -47,7 +47,7 @@ def settings_and_faults(
 ) -> tuple[Settings | None, list[str]]:
     """Return the settings from a file and options, or None if the file is unreadable, and all errors.
 
-    Report each unknown name and each invalid value separately, where `read_settings` stops at the
+    Report each unknown name and each invalid value separately, whereas `read_settings` stops at the
     first.
     """
     where = f"{file}: " if file else ""

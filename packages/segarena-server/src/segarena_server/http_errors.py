@@ -14,7 +14,7 @@ class Refusal(SegarenaError):
     Attributes:
         status: HTTP status code.
         kind: error code of one word for client programs.
-        retry_after_s: seconds until a retry may succeed; None if none will.
+        retry_after_s: seconds until a retry may succeed; None if that is unknown, or never.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ def unknown() -> Refusal:
 
 
 def closed(message: str) -> Refusal:
-    """Return the error for an action outside its opening dates: 403."""
+    """Return the error for an action on something that is not open, or is over: 403."""
     return Refusal(403, "closed", message)
 
 

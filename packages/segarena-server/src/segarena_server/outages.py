@@ -26,7 +26,7 @@ _INTERVAL_S = 2.0
 _SHORTEST_S = 2 * _INTERVAL_S
 """A shorter gap may be due to a late heartbeat of another server."""
 _MOST_OUTAGES = 100
-"""Number of stored outages; older ones are forgotten."""
+"""Maximum number of stored outages; older ones are forgotten."""
 _STOP_S = 20.0
 
 _ALIVE = "alive"

@@ -101,7 +101,7 @@ def faults_of(data: Path, settings: Settings) -> list[str]:
 
 
 def remarks_of(data: Path, settings: Settings) -> Iterator[str]:
-    """Yield remarks about the folder, settings, port and disk, one line each; remarks are not faults."""
+    """Yield remarks about the folder, settings, port, disk and database, one line each; remarks are not faults."""
     folder = DataFolder(data)
     if not folder.exists:
         yield f"{folder.path} does not exist yet; the first start creates it"

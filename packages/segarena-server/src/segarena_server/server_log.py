@@ -19,7 +19,7 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Format a record as a line of JSON."""
-        # UTC, because servers of one database may stand in different time zones.
+        # UTC, because servers of one database may be in different time zones.
         at = (
             time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
             + f".{int(record.msecs):03d}Z"
@@ -36,7 +36,7 @@ class JsonLines(logging.Formatter):
 
 
 def log_to(file: Path | None, level: int) -> None:
-    """Send log records of at least this level to a file, or to stderr, as lines of JSON."""
+    """Send log records of at least this level, and records of libraries, to a file or stderr, as lines of JSON."""
     if file is None:
         handler = logging.StreamHandler(sys.stderr)
     else:

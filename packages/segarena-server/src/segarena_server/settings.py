@@ -27,11 +27,11 @@ class Limits(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         hard_s: seconds after which the server kills the evaluation process.
         lease_s: seconds without a heartbeat after which a job passes to another process.
         job_s: maximum duration in seconds of a job other than a turn.
-        tries: maximum number of attempts at a job whose process dies or hangs.
+        tries: maximum number of attempts at a job that fails although its input is valid.
         samples_mb: memory in MiB of a worker process for the open samples of a challenge.
         body_mb: maximum size of one answer in MiB.
         bodies_mb: maximum size of all concurrent uploads in MiB; clients must retry further ones.
-        requests_per_minute: maximum per person, and per address without a token.
+        requests_per_minute: maximum per person, and per IP address for requests without a sign-in or token.
         sign_ins: maximum number of wrong passwords in 15 minutes for a name from one address; ten times
             as many for all names from one address.
         registrations: maximum number of new accounts in 15 minutes from one address; a school may have
@@ -122,7 +122,7 @@ class SubmissionSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True
         start_s: maximum start time in seconds.
         answer_s: maximum time for an answer in seconds.
         file_mb: maximum size of an uploaded file in MiB.
-        unpacked_gb: maximum size of an unpacked program or run in GB.
+        unpacked_gb: maximum size of an unpacked submission in GB.
         files: maximum number of files in an uploaded zip.
     """
 

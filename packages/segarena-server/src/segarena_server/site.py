@@ -72,7 +72,7 @@ class Site:
     at_end: list[Callable[[], object]] = field(default_factory=list[Callable[[], object]])
 
     def __post_init__(self) -> None:
-        """Create the limiters and caches from the settings."""
+        """Create the limiters and the upload budget from the settings."""
         # In memory, unlike the two limiters below: a database write per request would cost more
         # than most requests themselves.
         self.requests = RateLimiter(self.settings.limits.requests_per_minute, 60.0)

@@ -46,7 +46,7 @@ async def post_acceptance(request: Request, slug: str) -> Response:
 @router.post("/challenges/{slug}/join")
 @require_role("participant")
 async def post_join_request(request: Request, slug: str) -> Response:
-    """Ask the organisers to approve the participant's team; repeating the request has no further effect."""
+    """Ask the organisers to approve the participant's team; repeat this only after a decline."""
     body = await read_json(request, _RequestBody)
     return await run_in_threadpool(_ask_to_join, request, slug, body.message)
 

@@ -28,7 +28,7 @@ router = APIRouter(prefix="/api/v1")
 @router.get("/")
 @require_role(ANYONE)
 def about(_request: Request) -> Response:
-    """Return the server's name, and the versions of segarena, the API and the time rule."""
+    """Return the server's name, the versions of segarena and of the API, and the time rule."""
     return JSONResponse(
         {"name": "segarena", "version": __version__, "api": API, "time_rule": TIME_RULE}
     )

@@ -132,7 +132,7 @@ def finish_run(request: Request, run_id: str) -> Response:
 @router.get("/runs/{run_id}/scores")
 @require_role("participant")
 def get_scores(request: Request, run_id: str) -> Response:
-    """Return the scores and the rank of a finished run; those that the phase hides are null."""
+    """Return the scores of a run and the rank of its team; values that the phase hides are null."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.reading() as session:

@@ -1,1 +1,1 @@
-"""Accounts, teams, passwords, tokens, permissions, and limits on attempts."""
+"""Accounts, teams, passwords, second factors, sign-in with a provider, access keys and permissions."""

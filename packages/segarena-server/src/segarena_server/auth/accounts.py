@@ -85,7 +85,8 @@ def register(
         is_open: whether everyone may register.
 
     Raises:
-        InvalidInput: the name is taken, or the invitation is missing, invalid or expired.
+        InvalidInput: the name is taken or resembles another, the contact is too long, or the invitation is
+            missing, invalid or expired.
     """
     if len(contact) > _MAX_CONTACT_LENGTH:
         raise InvalidInput(f"contact: at most {_MAX_CONTACT_LENGTH} characters")
@@ -227,7 +228,7 @@ def clean_name(name: str) -> str:
 
 
 def check_lookalikes(session: Session, name: str) -> None:
-    """Raise `InvalidInput` if a name looks like that of a person or team without being equal to it.
+    """Raise `InvalidInput` if a name looks like the name of a person or team without being equal to it.
 
     Equal names violate a unique constraint of the database instead.
     """

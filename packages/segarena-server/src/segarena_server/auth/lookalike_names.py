@@ -24,7 +24,7 @@ _TOGETHER = (
 
 _ANY_SCRIPT = frozenset({"COMMON", "INHERITED"})
 _MAX_CACHED = 100_000
-"""Number of names whose skeletons are cached: every registration is compared with all names."""
+"""Maximum number of names whose skeletons are cached: every registration is compared with all names."""
 
 
 def mixes_scripts(name: str) -> bool:

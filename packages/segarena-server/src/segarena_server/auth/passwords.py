@@ -44,7 +44,7 @@ def has_password(kept: str) -> bool:
 
 
 def is_password(password: str, kept: str | None) -> bool:
-    """Verify a password; take equally long without a stored hash, so that timing does not reveal names."""
+    """Return whether a password is right; take equally long without a stored hash, so that timing reveals no names."""
     has_hash = kept is not None and has_password(kept)
     stored = kept if kept is not None and has_hash else _DUMMY_HASH
     with _CONCURRENT_HASHES:

@@ -219,7 +219,7 @@ def record_visitor_event(
     action: str,
     about: str = "",
 ) -> None:
-    """Append an action of the visitor to the audit log, now and with their account and address; see `record_event`."""
+    """Append an action to the audit log, with the current time and the visitor's account and address."""
     visitor = visitor_of(request)
     record_event(
         session,
@@ -258,7 +258,7 @@ def session_key(request: Request) -> str:
 
 
 def secrets_match(given: str, expected: str) -> bool:
-    """Compare two secrets in constant time."""
+    """Return whether two secrets are equal, in a time that does not depend on where they differ."""
     return hmac.compare_digest(given.encode(), expected.encode())
 
 

@@ -100,7 +100,7 @@ def invite_to(
     """Create an invitation to a person's team and return its text, which is valid for one use.
 
     Raises:
-        InvalidInput: the person is in their own single-member team.
+        InvalidInput: the person is in their personal team.
     """
     team = session.get_one(Team, person.team_id)
     if is_personal_team(person, team):
@@ -145,10 +145,10 @@ def leave(
     person: Person,
     now: float,
 ) -> Team:
-    """Move a person back to their own team and return it; the former team keeps its runs.
+    """Move a person back to their personal team and return it; the former team keeps its runs.
 
     Raises:
-        InvalidInput: the person is already in their own team.
+        InvalidInput: the person is already in their personal team.
     """
     own = session.scalars(select(Team).where(Team.folded == person.folded)).one()
     if own.id == person.team_id:
@@ -163,7 +163,7 @@ def _move(
     team: Team,
     now: float,
 ) -> None:
-    """Move a person to a team, and merge its circle with that of their former team."""
+    """Move a person to a team, and merge its circle with the circle of the person's former team."""
     former_id = person.team_id
     lock_circles(session, former_id, team.id)
     # Read again, because other transactions may have merged circles before this one got the lock.

@@ -38,7 +38,7 @@ def publish_announcement(
         now: the current time.
 
     Raises:
-        InvalidInput: the title or the text is missing or too long.
+        InvalidInput: the title or the text is missing or too long, or the title is not printable.
         Refusal: there were too many announcements within a day.
     """
     clean_title = " ".join(title.split())
@@ -94,7 +94,7 @@ def withdraw_announcement(
     number: int,
     now: float,
 ) -> Announcement | None:
-    """Withdraw an announcement and its unsent e-mails; return None if there is none to withdraw."""
+    """Withdraw an announcement, so that its unsent e-mails are dropped; return None if there is none to withdraw."""
     found = session.get(Announcement, number)
     if found is None or found.challenge_id != challenge.id or found.withdrawn_at is not None:
         return None

@@ -56,7 +56,7 @@ AuditActor = Mapping[str, Any]
 COMMAND_LINE: AuditActor = {}
 
 OnSample = Callable[[int, int], object]
-"""Progress callback with the number of samples stored so far and the total."""
+"""Progress callback with the number of samples processed so far and the total."""
 
 
 def make_challenge(
@@ -115,7 +115,8 @@ def prepare_new_challenge(site: Site, described: ChallengeDescription) -> Challe
     """Check a new challenge and return it with its seeds filled in.
 
     Raises:
-        InvalidInput: the name is taken; or a benchmark or limit is invalid.
+        InvalidInput: the name is taken; a benchmark or limit is invalid; or a practice and a test
+            phase draw from the same pool.
         SegarenaError: an object cannot be built.
     """
     with site.database.reading() as session:
@@ -133,7 +134,7 @@ def with_absolute_paths(
 
     Args:
         described: the challenge.
-        known: datasets that stay as they are written, such as those of phases with runs.
+        known: datasets that stay as they are written, such as those of the challenge before a change.
     """
 
     def absolute(dataset: str) -> str:
@@ -215,7 +216,8 @@ def insert_challenge(
     """Insert a new challenge whose samples have been stored.
 
     Raises:
-        InvalidInput: somebody else has taken the name in the meantime.
+        InvalidInput: somebody else has taken the name in the meantime; a practice phase reveals a
+            test phase; or a pool has too few samples for the ranked runs.
     """
     _check_slug_is_free(session, described.slug)
     _check_practices(session, described, _signatures(pool.rows))
@@ -244,7 +246,8 @@ def update_challenge(
     """Update a challenge, and record all changes in the audit log.
 
     Raises:
-        InvalidInput: a run has started in the meantime, so that a change is no longer allowed.
+        InvalidInput: a run has started in the meantime, so that a change is no longer allowed; a
+            practice phase reveals a test phase; or a pool has too few samples for the ranked runs.
     """
     # Locked against runs that start now, which would fix the rules being changed.
     locked = select(Challenge).where(Challenge.slug == described.slug).with_for_update()
@@ -380,7 +383,7 @@ def _check_practices(
     described: ChallengeDescription,
     signatures: Mapping[str, Sequence[tuple[str, SampleSignature]]],
 ) -> None:
-    """Raise `InvalidInput` if a practice phase would reveal the ground truth of another challenge's test phase."""
+    """Raise `InvalidInput` if a practice phase reveals a test phase, and this challenge has at least one of the two."""
     others = [phase for phase in stored_phases(session) if phase.challenge != described.slug]
     check_practices([*phase_samples(described, signatures), *others], described.slug)
 

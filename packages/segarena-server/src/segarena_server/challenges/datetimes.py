@@ -20,8 +20,8 @@ def parse_datetime(text: str, zone: str = "UTC") -> datetime:
         zone: time zone of texts without an offset: UTC, Europe/Berlin.
 
     Raises:
-        InvalidInput: the text is not a time, the zone does not exist, or the local time does not exist or occurs twice,
-            as when clocks change.
+        InvalidInput: the text is not a time, its year is out of range, the zone does not exist, or the local time
+            does not exist or occurs twice, as when clocks change.
     """
     quoted = text.strip()[:_MAX_QUOTED]
     try:

@@ -63,14 +63,14 @@ class ChallengeDescription(msgspec.Struct, frozen=True, kw_only=True, forbid_unk
         slug: name in addresses.
         title: title for people.
         text: text for people, in Markdown; see `segarena_server.challenges.markdown`.
-        benchmark: as in `segarena run`: "clicks", "davis(rounds=8)".
+        benchmark: as in `segarena run`, such as "clicks" or "davis(rounds=8)".
         dataset: as in `segarena run -d`; the pool of all phases that name no dataset.
         phases: at least one phase.
         is_public: whether everybody may see the challenge and its boards, or only people with an account.
         frozen: time after which the board stays unchanged until the last phase is closed.
         practice_may_reveal_test: whether a practice may share samples with a test, although its participants then see
             the test's truth; see `segarena_server.challenges.sample_overlap`.
-        terms: text in Markdown that each participant accepts before the first run; "" for none.
+        terms: text in Markdown that each participant must have accepted to start a run; "" for none.
         approves_teams: whether organisers approve each team before its first run.
         interfaces: additional interfaces for client programs of other servers; see
             `segarena_server.challenges.interfaces`.

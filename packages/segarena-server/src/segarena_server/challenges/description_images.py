@@ -1,7 +1,7 @@
 """Images that organisers upload for the description of a challenge.
 
-The database stores them, because they are few and small; so every server of a site and every backup
-has them.
+They are few and small, so the database stores them. Every server of a site and every backup
+therefore has them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MOST_IMAGE_BYTES = 2 * 2**20
 MOST_IMAGES = 20
 """Maximum number of images of a challenge."""
 MOST_PIXELS = 16_000_000
-"""Maximum number of pixels of an image, which take 48 MB when decoded."""
+"""Maximum number of pixels of an image; decoded as RGB, they take 48 MB."""
 
 _LONGEST_STEM = 50
 _ENDINGS = {"PNG": ".png", "JPEG": ".jpg"}
@@ -52,7 +52,8 @@ def add_image(
         now: the current time.
 
     Raises:
-        InvalidInput: the image is too large, of another format or damaged, or there are too many images.
+        InvalidInput: the image is too large, of another format or damaged; its name has no Latin letter
+            or digit; or there are too many images.
     """
     kind, media_type = _format_of(content)
     clean_name = _clean_name(name, kind)
@@ -77,7 +78,7 @@ def add_image(
 
 
 def images_of(session: Session, challenge: Challenge) -> list[ChallengeImage]:
-    """Return the images of a challenge, by name."""
+    """Return the images of a challenge, sorted by name."""
     found = select(ChallengeImage).where(ChallengeImage.challenge_id == challenge.id)
     return list(session.scalars(found.order_by(ChallengeImage.name)))
 

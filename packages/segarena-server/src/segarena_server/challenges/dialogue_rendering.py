@@ -40,7 +40,7 @@ class RenderedDialogue(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         number: index of the dialogue, from 0.
-        name: name of the target.
+        name: name of the target; "" if the ground truth is hidden.
         rounds: the answered rounds.
         viewer: HTML of the sample with prompts and answers; "" if no package renders samples of this kind.
     """
@@ -72,7 +72,7 @@ def render_dialogues(replayed: ReplayedSample, *, has_truth: bool) -> list[Rende
 
 
 def prompt_label(prompt: RecordedPrompt) -> str:
-    """Describe a prompt in a few words: its kind, whether it is on the object, and its position."""
+    """Describe a prompt in a few words: its kind, "off" for background, any object but the first, and its position."""
     points = prompt_points(prompt)
     sign = " off" if prompt_css_class(prompt) == "neg" else ""
     object_id = getattr(prompt, "object_id", 1)
@@ -143,7 +143,7 @@ def _viewer(
     *,
     has_truth: bool,
 ) -> str:
-    """Render a viewer with this dialogue alone, labelled "answer"; omit all metrics if the ground truth is hidden."""
+    """Render a viewer with this dialogue alone; omit metrics, times and the failure if the ground truth is hidden."""
     if pictures is None:
         return ""
     _, dialogue = shown

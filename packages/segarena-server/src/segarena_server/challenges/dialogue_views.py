@@ -215,7 +215,7 @@ def _rows_of(
     keys: Collection[DialogueId],
     decimals: int | None,
 ) -> Rows:
-    """Return the rows of some dialogues, with rounded metrics."""
+    """Return the rows of some dialogues, with metrics rounded to `decimals`; None leaves them exact."""
 
     def is_kept(row: Any) -> bool:
         return (row.sample, row.target, row.user, row.repeat) in keys

@@ -28,7 +28,7 @@ NEAR_SHARE = 0.5
 """Runs with at least this share of equal masks are reported; different models agree far less often."""
 
 MAX_COMPARED_MASKS = 256
-"""Number of masks of a run that are compared."""
+"""Maximum number of masks of a run that are compared."""
 
 _BANDS = 16
 """Number of horizontal bands of a mask in which a sketch counts pixels."""
@@ -125,7 +125,7 @@ class _Mask(NamedTuple):
 
     Attributes:
         shape: shape of the mask.
-        ends: end of each run of equal pixels in the flat array, from 0.
+        ends: 0, then the end of each run of equal pixels in the flat array.
         on: number of mask pixels up to each end.
     """
 

@@ -74,7 +74,7 @@ class DialogueStatus:
         seconds: seconds charged for that answer.
         is_over: whether no further prompts will follow.
         is_late: whether the dialogue ended because its time was up.
-        failure: why the dialogue ended early otherwise; else "".
+        failure: why the dialogue ended early, if not because its time was up; otherwise "".
         heard: number of answered rounds as the participant counts them. They include rounds of an earlier run that
             are repeated after the rules have ended the dialogue, although these do not affect the score.
         repeated: number of requested rounds, as the participant counts them, with prompts of an

@@ -53,7 +53,7 @@ before its next turn. This amount holds fifty photographs of 512 x 512 pixels wi
 each, for the fifty sessions that one worker serves in `tests/stress/load.py`.
 """
 MIN_CACHED_SAMPLES = 8
-"""Number of samples that stay in memory whatever their size, such as volumes."""
+"""Number of samples that stay in memory even if they are large, such as volumes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ class EvaluatorCache:
 
     Args:
         most: maximum number of evaluators.
-        samples_mb: memory in MiB for the samples of each.
+        samples_mb: memory in MiB for the open samples of each evaluator.
     """
 
     def __init__(self, most: int, samples_mb: float = MAX_SAMPLES_MB) -> None:
@@ -120,7 +120,7 @@ class Evaluator:
 
     Args:
         challenge: description of the challenge.
-        samples_mb: memory in MiB for open samples. The last `MIN_CACHED_SAMPLES` stay in any case.
+        samples_mb: memory in MiB for open samples. The last `MIN_CACHED_SAMPLES` used stay in any case.
         max_cached_samples: maximum number of open samples; None for no limit.
     """
 

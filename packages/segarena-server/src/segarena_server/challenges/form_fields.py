@@ -99,7 +99,7 @@ def form_texts(challenge: ChallengeDescription) -> dict[str, str]:
 
 
 def phase_numbers(texts: Mapping[str, str]) -> range:
-    """Return the indices of the phases that have fields in a form, at most `MAX_PHASES`."""
+    """Return the indices of the phases in a form, up to the last one that has a field; at most `MAX_PHASES`."""
     return range(min(_phase_count(texts), MAX_PHASES))
 
 
@@ -130,7 +130,7 @@ def _parse_fields(
     zone: str,
     faults: dict[str, str],
 ) -> dict[str, Any]:
-    """Return the values of all fields with a text, and add messages about invalid ones to `faults`."""
+    """Return the values of all fields with a valid text, and add messages about invalid texts to `faults`."""
     values: dict[str, Any] = {}
     for field in msgspec.structs.fields(kind):
         text = texts.get(prefix + field.name, "")

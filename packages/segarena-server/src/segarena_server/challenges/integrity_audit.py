@@ -57,8 +57,8 @@ class AuditedRun:
         knowledge_p: p-value of the test for knowledge, corrected for the number of audited runs; None without a
             test.
         alike: the most similar run of another team, and that team; None without one.
-        failure: why the audit failed.
-        failed: number of failed dialogues.
+        failure: why the audit failed; "" if it did not.
+        failed: number of failed dialogues, plus the number of samples that could not be loaded.
         left: number of samples that the run never started.
     """
 
@@ -76,7 +76,7 @@ class AuditedRun:
 
     @property
     def knows_others_prompts(self) -> bool:
-        """Whether the masks show knowledge of prompts in other runs, corrected for the number of runs in the phase."""
+        """Whether the masks show knowledge of prompts in other runs, corrected for the number of audited runs."""
         return self.knowledge_p is not None and self.knowledge_p <= ALPHA
 
     @property
@@ -148,7 +148,7 @@ def tested_runs(
 
 
 def audit_challenge(session: Session, challenge: Challenge) -> list[AuditedRun]:
-    """Return the finished runs of a challenge by phase, in the order in which they ended."""
+    """Return the finished runs of a challenge and their audits, by phase, in the order in which they ended."""
     return list(_audited_runs(session, Run.challenge_id == challenge.id))
 
 

@@ -3,14 +3,14 @@
 A participant that remembers the prompts of an earlier run, or receives those of another account,
 answers correctly at points that only those prompts reveal. The test compares the correctness of a
 run's masks at such points with that at matched points, about which nobody was prompted: points with
-the same label in the ground truth, at the same distance from the boundary of the target and from the
+the same label in the ground truth, at similar distances from the boundary of the target and from the
 nearest prompt that the run itself had received.
 
 Prompts are placed where masks are wrong. Points of earlier prompts are therefore harder than
 matched points, and an honest run is right there less often, not more, which makes the one-sided
 test conservative. A participant who knows about the test can make deliberate errors at single
-pixels that they should not know. The test only detects; the defence is that the board ranks nothing
-but first contacts with a sample.
+pixels whose labels they should not know. The test only detects; the defence is that the board ranks
+nothing but first contacts with a sample.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ EARLY_ROUNDS = 3
 """Prompts of these first rounds are also tested alone, since a run that remembers only them errs at later ones."""
 
 MAX_ANSWERS = 3
-"""Number of masks of a dialogue that are tested. Later masks depend mostly on the run's own prompts."""
+"""Maximum number of masks of a dialogue that are tested. Later masks depend mostly on the run's own prompts."""
 
 _EXCLUSION_PX = 5.0
 """Pixels closer than this to a prompt that the run received are not tested, since that prompt explains them."""
 
 _SPACING_PX = 5
-"""Points of others' prompts are thinned to this distance along each axis, because a scribble is one
-piece of evidence, not one per pixel."""
+"""Points of prompts are thinned until any two differ by at least this much in row or column, because
+a scribble is one piece of evidence, not one per pixel."""
 
 _CANDIDATES = 4096
-"""Number of pixels of a plane that are sampled as possible matches, per label."""
+"""Maximum number of pixels of a plane that are sampled as possible matches, per label."""
 
 _MAX_MATCHES = 16
 _MIN_MATCHES = 4
@@ -191,7 +191,7 @@ def measure_knowledge(by_sample: Mapping[str, Sequence[DialogueExcess]]) -> Know
     """Test whether a run is right more often at points of other runs' prompts than at matched points.
 
     Targets of a sample share an image, so the samples are the units: the test permutes the signs of
-    their mean differences. With n samples, p is at least 2 ** (1 - n).
+    their mean differences. With n samples, p is at least about 2 ** (1 - n).
     """
     halves = [
         _permutation_test(

@@ -39,7 +39,9 @@ Means over fewer samples are not compared either, because the interval of two eq
 width.
 """
 MAX_SCORED_REPEATS = 10
-"""Number of a team's repeats in a phase that can be steps; later ones show their scores when the phase closes.
+"""Number of repeats of a team's circle in a phase that can be steps: the first to end.
+
+Later repeats show their scores when the phase closes.
 
 With ten, no attack of `tests/stress/score_oracle.py` gains more than .01 mean IoU.
 """
@@ -113,7 +115,7 @@ def is_step(run: Extract, best: Extract | None) -> bool:
 
     Args:
         run: extract of the finished run.
-        best: extract of the last step of the same team; None if there is none.
+        best: extract of the step with which the run is compared; None if there is none.
     """
     statistic = _ranking_statistic(run)
     values = _values(run, statistic)
@@ -171,7 +173,7 @@ def _half_width(interval: Interval) -> float:
 
 
 def _values(run: Extract, statistic: Statistic) -> dict[TargetKey, float]:
-    """Return the value of each target of a run: the mean over the users that have a value for it."""
+    """Return the mean of each target over the users that have a value for it; omit targets without any value."""
     columns = [run.values[user].get(statistic.name, ()) for user in run.users]
     keys = zip(run.targets.sample, run.targets.target, strict=True)
     means: dict[TargetKey, float] = {}

@@ -23,7 +23,7 @@ class Leak:
 
     Attributes:
         iou: IoU of the blind mask and the ground truth, averaged over the target's objects; 1 if both are empty.
-        peak: for a video, the same in the frame where it is highest; otherwise `iou`.
+        peak: for a video, the highest of `iou` and the IoUs of the single frames with prompts; otherwise `iou`.
         prompts: number of prompts.
     """
 

@@ -157,7 +157,7 @@ class LocalSession:
         return self.dialogue
 
     def submit(self, answer: Any, seconds: float | None = None) -> Mapping[str, float]:
-        """Submit the answer to the last prompts; return no metrics, because the evaluator does not reveal them."""
+        """Queue the answer to the last prompts; return no metrics, because the evaluator does not reveal them."""
         name = f"answer for {self.name}"
         prediction = as_prediction(answer, self.sample.shape, objects=self._objects, name=name)
         sent = Prediction(prediction.mask, candidates=prediction.candidates)

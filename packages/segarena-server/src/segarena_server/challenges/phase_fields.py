@@ -37,8 +37,8 @@ class PhaseField:
     Attributes:
         name: name of the field.
         description: its texts and properties.
-        kind: its type without bounds and None: a class, or `Literal`.
-        values: all values of a field with only a few, as strings.
+        kind: its type without `Annotated` and None, such as a class, a `Literal` or a tuple.
+        values: all values of a `Literal` or bool, as strings; () for other types.
         bounds: bounds in mathematical notation, such as ">= 1, <= 6"; "" for none.
         is_required: whether it has no default.
         default: its default; None if it is required.
@@ -70,10 +70,10 @@ class FormInput:
     Attributes:
         name: name of the field.
         label: text next to it.
-        help: text below it.
+        help: text below it; "" for a choice.
         kind: kind of the input element.
         choices: values with their labels, for a choice.
-        default: initially selected value.
+        default: initial value; "" for none.
         section: section of the form.
         is_fixed: whether it cannot change once the phase has runs.
     """
@@ -180,7 +180,7 @@ def phase_table(phase_type: type[msgspec.Struct] = Phase) -> str:
 def with_phase_options(
     phase_type: type[msgspec.Struct] = Phase,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return a decorator that adds an option to a command for each field of a phase.
+    """Return a decorator that adds an option to a command for each field of a phase that has one.
 
     The command receives them as `phase_options`: strings by field, for
     `segarena_server.challenges.form_fields.parse_form`.

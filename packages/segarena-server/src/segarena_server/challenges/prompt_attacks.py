@@ -2,9 +2,9 @@
 
 Users react to errors. An attacker that chooses its errors learns from each prompt where it was
 wrong, and can learn more than from honest answers. Which answers reveal most differs from target to
-target, so organisers see the strongest of several attackers. Each attacker runs one dialogue per
-target by the rules; then the ground truth is estimated from its prompts as in the leak meter
-(`segarena_server.challenges.leak_meter`).
+target, so organisers see the strongest of several attackers. Each attacker takes part in all
+dialogues by the rules; then the ground truth of each target is estimated from its prompts as in the
+leak meter (`segarena_server.challenges.leak_meter`).
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class BlindAttacker:
         self._answer = answer
 
     def encode(self, sample: Any) -> Extent:
-        """Return the shape and spacing."""
+        """Return the shape and spacing of the sample, and whether it is a video."""
         return ImageBlind().encode(sample)
 
     def predict(self, encoded: Extent, dialogues: Sequence[Dialogue]) -> list[Prediction]:
@@ -269,7 +269,7 @@ def _lowest(
     among: NDArray[np.bool_],
     count: int,
 ) -> tuple[NDArray[np.intp], ...]:
-    """Return the positions of the pixels with the lowest distances; ties are broken by index."""
+    """Return the positions of the `count` pixels in `among` with the lowest distances; ties are broken by index."""
     candidates = np.flatnonzero(among)
     order = np.argsort(distances.ravel()[candidates], kind="stable")
     return np.unravel_index(candidates[order[:count]], among.shape)

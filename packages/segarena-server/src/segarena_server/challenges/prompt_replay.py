@@ -33,7 +33,7 @@ class ReplayingUser:
         self.past = past
 
     def next(self, turn: Turn) -> Sequence[Prompt] | None:
-        """Return the prompts of this round.
+        """Return the prompts of this round, or None if the user ends the dialogue.
 
         The user chooses support examples anew: they belong to other samples, whose names were not
         stored.

@@ -21,7 +21,7 @@ from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.challenges.score_visibility import is_on_ladder
 
 _SHARED_FIELDS = [name for name in PhaseInfo.__struct_fields__ if name in Phase.__struct_fields__]
-"""Fields that participants see exactly as the phase describes them."""
+"""Fields that a phase and its public description share; `_phase_info` replaces some by the rules in force."""
 
 
 def participant_plan(
@@ -131,7 +131,7 @@ def _prompt_kinds(user: PluginSpec) -> list[str] | None:
 
 
 def _public_text(spec: PluginSpec) -> str:
-    """Format a plug-in specification, without options that may name files on the server."""
+    """Format a plug-in specification, without anything that may name a file on the server."""
     reference = spec.reference
     if ".py:" in reference:
         reference = reference.rpartition(":")[2]

@@ -18,7 +18,7 @@ from segarena_server.challenges.description import ChallengeDescription, Phase
 MAX_RANKED_RUNS = 10
 """Maximum number of ranked runs chosen for a large pool. Each further one is another chance of a lucky score."""
 MIN_SAMPLES_PER_RUN = 30
-"""With fewer samples per run, no further ranked runs are chosen, because intervals become wide."""
+"""Several ranked runs are chosen only with at least this many samples each; with fewer, intervals become wide."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +80,7 @@ def with_known_run_sizes(
     after: ChallengeDescription,
     begun: Collection[str],
 ) -> ChallengeDescription:
-    """Keep the chosen numbers in those phases of a changed challenge that have runs.
+    """Keep the numbers that a changed challenge omits in phases with runs.
 
     Args:
         before: the current description.

@@ -186,7 +186,7 @@ class SampleEvaluation:
         cast: users, metrics and rules of the run.
         sample: the sample with its truth.
         phase: the phase with its limits.
-        past: prompts that the team received about this sample in earlier runs.
+        past: prompts that the team received about this sample in earlier runs; used only in test phases.
         limit: time limit of each call of a user or a metric.
 
     Attributes:
@@ -289,7 +289,7 @@ class SampleEvaluation:
         return rows
 
     def _check(self, turn: TurnMessage) -> None:
-        """Raise `InvalidInput` if an answer is invalid, or a dialogue to open is already open."""
+        """Raise `InvalidInput` if a turn is empty, an answer is invalid, or a dialogue cannot be opened."""
         unopened = [
             dialogue.number
             for dialogue in self._dialogues
@@ -319,7 +319,10 @@ class SampleEvaluation:
         return most_s is not None and charged.spent_s + charged.charged_s > most_s
 
     def _take_answers(self, turn: TurnMessage, *, is_over_time: bool) -> list[_Dialogue]:
-        """Evaluate the answers of a turn and return their dialogues."""
+        """Evaluate the answers of a turn and return their dialogues.
+
+        If the turn failed, give up all active dialogues and return them.
+        """
         if turn.failed:
             ended = [dialogue for dialogue in self._dialogues if not dialogue.is_over]
             for dialogue in ended:
@@ -424,7 +427,10 @@ class SampleEvaluation:
         *,
         stops_at_silence: bool,
     ) -> list[Sequence[Prompt]]:
-        """Request prompts from the user; answer rounds without prompts with the previous mask."""
+        """Request prompts from the user and return them by round.
+
+        Unless `stops_at_silence`, answer rounds without prompts with the previous mask.
+        """
         session = dialogue.session
         rounds: list[Sequence[Prompt]] = []
         while not session.is_over:
@@ -446,7 +452,11 @@ class SampleEvaluation:
         return rounds
 
     def _public_values(self, values: Mapping[str, float]) -> Mapping[str, float | None] | None:
-        """Return metrics for participants; None outside practice phases, because they reveal ground truth."""
+        """Return the metrics that the participant may see, or None.
+
+        Metrics reveal ground truth, so only practice phases show them, unless these show only
+        prompts.
+        """
         if self._phase.kind != "practice" or self._phase.shows == "prompts" or not values:
             return None
         decimals = self._phase.decimals

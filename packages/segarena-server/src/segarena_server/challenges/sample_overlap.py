@@ -75,7 +75,7 @@ class PhaseSamples:
     Attributes:
         challenge: slug of its challenge.
         phase: name of the phase.
-        kind: whether the ground truth is visible.
+        kind: "practice" if the ground truth is visible, or "test".
         may_reveal: whether the organiser allows practices of the challenge to share samples with tests.
         samples: names and signatures of the samples that its runs can draw.
     """
@@ -95,7 +95,7 @@ def revealed_tests(phases: Sequence[PhaseSamples], about: str = "") -> list[str]
 
     Args:
         phases: phases of one or several challenges.
-        about: slug of a challenge; only pairs with a phase of it are reported.
+        about: slug of a challenge; only pairs with one of its phases are reported. "" reports all.
     """
     lines: list[str] = []
     for practice in phases:
@@ -131,7 +131,7 @@ def _reveals(
 
 
 def signature_of(sample: Sample) -> SampleSignature:
-    """Return the signature of a sample, which does not depend on its name, truth or support examples."""
+    """Return the signature of a sample; the sample's name, truth and support examples do not affect it."""
     return SampleSignature(sha256=sha256(pack_sample(sample)), greys=_greys(sample))
 
 

@@ -1,4 +1,4 @@
-"""The samples of a challenge as participants download them: all stored for a pool, or a few for a preview."""
+"""The samples of a challenge as participants download them: storing whole pools, and previewing a few samples."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from segarena_server.challenges.sample_overlap import (
 from segarena_server.storage.content_store import ContentStore
 
 ProgressContext = Callable[[int, int], AbstractContextManager[object]]
-"""Context in which each sample is processed, given the number of samples before it and in total.
+"""Context in which each sample is processed, given the number of samples before it and the total number.
 
 It reports progress, or limits the time per sample.
 """
@@ -35,7 +35,7 @@ _BYTES_PER_MEGABYTE = 1e6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolEntry:
-    """A stored sample; its fields are those of `segarena_server.db.orm_models.PooledSample`."""
+    """A stored sample; its fields are columns of `segarena_server.db.orm_models.PooledSample`."""
 
     pool: str
     number: int
@@ -82,7 +82,7 @@ class PhasePreview:
         phase: name of the phase.
         pool: number of samples to draw from.
         samples: number of samples of a run.
-        dialogues: dialogues of a run, estimated from the opened samples.
+        dialogues: number of dialogues of a run, estimated from the opened samples.
         megabytes: size of a run, estimated from the opened samples.
         rounds: maximum rounds of a dialogue.
         lay_s: estimated seconds to store the pool.
@@ -187,7 +187,7 @@ def check_practices(phases: Sequence[PhaseSamples], about: str = "") -> None:
 
 
 def check_shared_pools(described: ChallengeDescription) -> None:
-    """Raise `InvalidInput` if a practice and a test phase draw from the same pool; open no sample."""
+    """Raise `InvalidInput` if a practice and a test phase draw from one pool without permission; open no sample."""
     if described.practice_may_reveal_test:
         return
     tests = {described.pool(phase): phase for phase in described.phases if phase.kind == "test"}
@@ -258,9 +258,9 @@ class _PoolProbe:
     Attributes:
         samples: number of samples in the pool.
         sizes: sizes of the opened samples in bytes.
-        dialogues: their numbers of dialogues.
+        dialogues: number of dialogues of each opened sample.
         seconds: mean time to open one sample.
-        unusable: unusable samples, each with the reason.
+        unusable: opened samples that are unusable, each with the reason.
     """
 
     samples: int

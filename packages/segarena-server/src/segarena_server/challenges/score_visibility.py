@@ -15,7 +15,7 @@ from segarena.statistics.intervals import Interval
 from segarena_server.challenges.description import ChallengeDescription, Phase
 
 DECIMALS_WITHOUT_INTERVAL = 1
-"""Decimals of a mean without an interval: it is based on one sample, and another digit would reveal more of it."""
+"""Decimals of a mean without an interval: such a mean is that of one sample, and another digit would reveal more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,9 +1,9 @@
 """The time charged to a participant for a turn, and the time bank that pays for slow answers.
 
 The server's clock decides. Moments come from a clock that nobody can set and that keeps running
-while the machine sleeps; all processes since one boot of a machine can compare them. Between two
-boots, or two machines, only the system time is left. In that case the charge is never negative, and
-marked as unsure.
+while the machine sleeps; all processes of a machine can compare them until it boots again. Between
+two boots, or two machines, only the system time is left, and the charge is marked as unsure. No
+charge is negative.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 from segarena_server.clock import Moment, Outage
 
 TIME_RULE = (
-    "Time is measured by the server's clock, from the last byte of the prompts that are sent to the first byte of the "
-    "answer "
-    "that arrives. Evaluation is not charged, and neither is sending the answer if its digest is "
+    "Time is measured by the server's clock, from sending the last byte of the prompts to receiving the first byte of "
+    "the answer. Evaluation is not charged, and neither is sending the answer if its digest is "
     "sent first. Work on a sample before you request its first prompts is not charged. In a "
     "batch each dialogue whose prompts wait for an answer is charged the same share. A pause on "
     "your side, a slow network and a lost connection count as your time: pages show them "
@@ -43,8 +42,8 @@ class TimeCharge:
 
     Attributes:
         seconds: charged seconds, never negative.
-        is_sure: whether a single clock that nobody can set measured it, without an outage; otherwise it is a difference
-            of system times, which may have been changed in between, or lacks the seconds of an outage.
+        is_sure: whether a single clock that nobody can set measured the time, without an outage; otherwise the charge
+            is a difference of system times, which may have been changed in between, or lacks the seconds of an outage.
     """
 
     seconds: float

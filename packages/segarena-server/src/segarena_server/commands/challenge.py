@@ -104,7 +104,7 @@ def new(
     terms: Annotated[
         Path | None,
         typer.Option(
-            help="Markdown file with terms that each participant accepts before the first run."
+            help="Markdown file with terms that each participant must accept to start a run."
         ),
     ] = None,
     approves_teams: Annotated[
@@ -340,7 +340,7 @@ def rehearse(
     data: Data = DATA,
     db: Db = None,
 ) -> None:
-    """Let a built-in segmenter take part, and report what participants will see and how long a run takes.
+    """Let a segmenter take part, and report what participants will see and how long a run takes.
 
     The rehearsal runs in this process and encodes and decodes all messages; it stores nothing and
     needs no server.

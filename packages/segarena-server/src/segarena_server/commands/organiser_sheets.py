@@ -93,8 +93,8 @@ def attack_sheet(attacks: Sequence[AttackLeaks]) -> Sheet:
         ),
         rows=tuple(rows),
         notes=(
-            f"One dialogue about each of {targets} targets. Gain: difference from honest answers about the same "
-            "target.",
+            f"Each attacker takes part in all dialogues about {targets} targets. Gain: difference from honest answers "
+            "about the same target.",
             "The prompt budget does not limit accounts that pool their prompts.",
         ),
     )

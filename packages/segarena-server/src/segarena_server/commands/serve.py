@@ -98,7 +98,7 @@ def serve(
     how to sign in.
 
     Several servers may share one PostgreSQL database and one folder: with --workers 0 a server
-    evaluates nothing itself, with --evaluate-only it does nothing else.
+    evaluates nothing itself, and with --evaluate-only it does nothing else.
 
     By default only this machine can reach the server; read docs/server.md before you change that.
     """

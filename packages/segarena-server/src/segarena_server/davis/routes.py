@@ -145,7 +145,10 @@ async def give_scribbles(
     sequence: str,
     number: str,
 ) -> Response:
-    """Return the first scribbles of a sample; the sample's clock starts once the scribbles have been sent."""
+    """Return the first scribbles of a sample, or the latest if it was started before.
+
+    The sample's clock starts once the scribbles have been sent.
+    """
     # More digits than any index has; int() is slow for long texts.
     if not number.isascii() or not number.isdecimal() or len(number) > 9:
         raise http_errors.invalid("expected the index of the scribbles, a whole number")

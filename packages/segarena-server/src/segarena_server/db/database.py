@@ -37,7 +37,7 @@ _SQLITE_POOL_SIZE = 8
 _POSTGRESQL_PORT = 5432
 _POSTGRESQL_POOL_SIZE = 20
 _POSTGRESQL_OVERFLOW = 20
-"""Pool sizes: SQLite connections open quickly; PostgreSQL allows some more under load."""
+"""Sizes of the connection pools. SQLite connections open quickly, so their pool overflows without limit."""
 _TRANSIENT_CODES = frozenset({"57P01", "57P02", "57P03", "53300", "40001", "40P01"})
 """PostgreSQL error codes: shutdown, crash shutdown, starting up, too many connections, serialization failure, deadlock.
 
@@ -250,7 +250,7 @@ def _connect_postgresql(
 class _DirectSocket(socket.socket):
     """A socket whose `close` closes the descriptor at once, even if file objects still refer to it.
 
-    pg8000 never closes its file object. Since Python 3.12 that lives until garbage collection after an error.
+    pg8000 never closes its file object, which since Python 3.12 lives until garbage collection after an error.
     """
 
     def close(self) -> None:

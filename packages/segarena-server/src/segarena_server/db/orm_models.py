@@ -123,7 +123,7 @@ class AccessKey(OrmModel):
     ends_at: Mapped[float] = mapped_column(Float)
     used_at: Mapped[float | None] = mapped_column(Float)
     ended_at: Mapped[float | None] = mapped_column(Float)
-    """When the key was revoked, or the invitation used."""
+    """When the key was revoked or, if it works only once, used."""
 
 
 class SecondFactor(OrmModel):
@@ -190,7 +190,7 @@ class TermsVersion(OrmModel):
         ForeignKey("challenges.id", ondelete="CASCADE"), primary_key=True
     )
     number: Mapped[int] = mapped_column(primary_key=True)
-    """Version of the terms, counted from 1; the highest version is in force."""
+    """Version of the terms, counted from 1; the highest is in force while the description has terms."""
     text: Mapped[str] = mapped_column(Text)
     made_at: Mapped[float] = mapped_column(Float)
 
@@ -339,9 +339,9 @@ class Run(OrmModel):
     made_at: Mapped[float] = mapped_column(Float)
     ended_at: Mapped[float | None] = mapped_column(Float)
     extract: Mapped[str] = mapped_column(Text, default="")
-    """Data for boards and scores as JSON; "" until the run is over."""
+    """Data for boards and scores as JSON; "" until the run is over, or without a result."""
     is_step: Mapped[bool] = mapped_column(default=True)
-    """Whether boards include the run; False only on a ladder, see `segarena_server.challenges.ladder`."""
+    """Whether the run is a step; always True without a ladder, see `segarena_server.challenges.ladder`."""
     unranked: Mapped[str] = mapped_column(Text, default="", server_default="")
     """Why boards exclude the run, such as samples that the team has met before; "" for a ranked run."""
     chosen_at: Mapped[float | None] = mapped_column(Float)
@@ -371,7 +371,8 @@ class LeaseColumns:
     """Columns of rows that are leased to a worker; see `segarena_server.jobs.lease`."""
 
     state: Mapped[str] = mapped_column(String(20))
-    """`waiting`, `leased` to a worker, `done`, `refused` (unreadable input) or `dead` (all attempts failed)."""
+    """`waiting`, `leased` to a worker, `done`, `refused` (a turn with invalid input), or `dead` (all
+    attempts failed, or a job with invalid input)."""
     failure: Mapped[str] = mapped_column(Text, default="")
     """Reason of the refusal or of the last failed attempt."""
     tries: Mapped[int] = mapped_column(default=0)
@@ -409,7 +410,8 @@ class Turn(LeaseColumns, OrmModel):
     evaluated_s: Mapped[float] = mapped_column(Float, default=0.0)
     """Duration of the evaluation in the worker process."""
     sent: Mapped[str] = mapped_column(Text, default="")
-    """When the last byte of the response left: a `segarena_server.clock.Moment` as JSON."""
+    """When the participant's clock started after the response: a `segarena_server.clock.Moment` as JSON;
+    see `segarena_server.challenges.time_charge.clock_start`."""
     # Reported by the participant, so it is stored and shown but never used for the charge.
     client_s: Mapped[float] = mapped_column(Float, default=0.0)
     round_trip_s: Mapped[float] = mapped_column(Float, default=0.0, server_default="0")
@@ -434,7 +436,7 @@ class Job(LeaseColumns, OrmModel):
     id: Mapped[int] = mapped_column(primary_key=True)
     kind: Mapped[str] = mapped_column(String(40))
     about: Mapped[str] = mapped_column(String(200))
-    """Id of the run, challenge or submission that the job works on; unique within a kind."""
+    """What the job works on, such as the id of a run or the slug of a challenge; unique within a kind."""
     told: Mapped[str] = mapped_column(Text, default="")
     """Further parameters in the kind's own format, as JSON."""
     doing: Mapped[str] = mapped_column(String(200), default="")
@@ -557,7 +559,7 @@ class QueuedEmail(OrmModel):
     )
     recipient: Mapped[str] = mapped_column(String(200))
     about: Mapped[str] = mapped_column(Text, default="")
-    """The id of the run or announcement, or the role of the invitation."""
+    """What the e-mail is about, in a form that depends on its kind, such as the id of a run."""
     state: Mapped[str] = mapped_column(String(20), default="waiting")
     tries: Mapped[int] = mapped_column(default=0)
     failure: Mapped[str] = mapped_column(Text, default="")

@@ -1,4 +1,4 @@
-"""Migration of the database schema; a schema of a later version of segarena raises an error."""
+"""Migration of the database schema; a schema that this version of segarena does not know raises an error."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def unknown_revision_text(revision: str) -> str:
 
 
 def newest_revision(revision: str) -> str | None:
-    """Return this version's newest revision, or None if `revision` is unknown because a later version made it."""
+    """Return this version's newest revision, or None if this version does not know `revision`."""
     scripts = ScriptDirectory(str(_MIGRATIONS))
     known = {script.revision for script in scripts.walk_revisions()}
     if revision and revision not in known:

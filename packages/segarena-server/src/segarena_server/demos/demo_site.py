@@ -144,7 +144,7 @@ class DemoSite:
             self._site.clock = time.time
 
     def _create_account(self, name: str, role: str) -> str:
-        """Create an account and return a token; without a role, the account awaits confirmation and has no token."""
+        """Create an account and return a token; without a role, let the account await confirmation and return ""."""
         now = self._site.now()
         password_hash = hash_password(self.password, name)
         with self._site.database.writing() as session:

@@ -1,1 +1,1 @@
-"""Extensions by entry points: site sections, interfaces, and limits on the plug-ins that pages may name."""
+"""Site sections of other packages, with their jobs and waiting work; and the plug-ins that pages may name."""

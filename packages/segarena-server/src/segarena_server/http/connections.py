@@ -101,7 +101,7 @@ class LimitedProtocol(H11Protocol):
         self._unset_stall()
 
     def close(self) -> None:
-        """Close the connection; abort it if the client does not read the rest in time."""
+        """Close the connection; abort it if the client does not read the rest of a response in time."""
         self.transport.close()
         self.loop.call_later(_STALLED_S, self.transport.abort)
 

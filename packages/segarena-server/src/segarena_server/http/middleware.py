@@ -8,6 +8,9 @@ Fields of the request's `state`:
     response left.
 `turn`: the turn in the request; `read`: time when its last byte arrived.
 `taken`: bytes of a large body held in memory.
+`number`: id of the request.
+`visitor`: the sender of the request.
+`sending`: time when the response started; `held_s`: seconds for which its reply was withheld.
 `is_nameless`: whether the log omits person, address and path, as for participants of a study.
 """
 

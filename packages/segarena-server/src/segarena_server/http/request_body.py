@@ -89,7 +89,7 @@ async def read_json(
     """Parse and validate a JSON body of at most `most` bytes.
 
     Raises:
-        Refusal: the body is not JSON, or not of this type.
+        Refusal: as for `read_body`; also if the body is not JSON, or not of this type.
     """
     body = await read_body(request, most)
     try:

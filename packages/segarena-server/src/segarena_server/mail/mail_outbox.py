@@ -63,7 +63,7 @@ def queue_email(
     to: str = "",
     about: str = "",
 ) -> None:
-    """Queue an e-mail to `to`, or else to the confirmed address of `person`; do nothing without an address.
+    """Queue an e-mail to `to`, or if it is empty to the confirmed address of `person`; do nothing without an address.
 
     A password reset without an address is queued too, though never sent, so that the response time
     does not reveal whether the account exists.

@@ -93,7 +93,7 @@ def do_delete(request: Request, form: Form) -> Response:
 @router.get("/organise/people/{person_id:int}/copy")
 @require_role("admin")
 def give_copy_of(request: Request, person_id: int) -> Response:
-    """Send to an admin the zip of all data about a person, if the person asked for it."""
+    """Send an admin the zip of all data about a person who asked for it."""
     with site_of(request).database.reading() as session:
         _existing_person(session.get(Person, person_id))
     return _copy(request, person_id)
@@ -141,10 +141,10 @@ def _copy(request: Request, person_id: int) -> Response:
 
 
 def verified_person(request: Request, password: str) -> Person:
-    """Return the visitor's account after verifying their password.
+    """Return the visitor's account after verifying the password; an account without one needs a recent sign-in.
 
     Raises:
-        Refusal: the password is wrong, or there were too many wrong ones.
+        Refusal: the password is wrong, the sign-in is too old, or there were too many failed attempts.
     """
     site = site_of(request)
     visitor = visitor_of(request)

@@ -43,7 +43,7 @@ def export_challenge(
         out: a folder that is new or empty, or a new file that ends in .zip.
 
     Raises:
-        InvalidInput: the challenge does not exist, or `out` exists.
+        InvalidInput: the challenge does not exist, or `out` exists and is not an empty folder.
         StoreError: the files cannot be written.
     """
     is_empty_folder = out.is_dir() and not any(out.iterdir())

@@ -131,7 +131,10 @@ def fill_in_change(
     slug: str,
     form: LargeForm,
 ) -> Response:
-    """Change a challenge: at once if its samples are ready, otherwise in a job with a preview."""
+    """Add or remove a phase, show the description, or change the challenge.
+
+    A change that needs new samples is first previewed in a job.
+    """
     site = site_of(request)
     before = _description(site_of(request), slug)
     if form.get("do") == "describe":
@@ -194,7 +197,7 @@ def make_draft(
     draft: int,
     form: Form,
 ) -> Response:
-    """Create or change the challenge of a draft; also retries a failed job."""
+    """Create or change the challenge of a draft, or repeat its preview; this also retries a failed job."""
     with site_of(request).database.reading() as session:
         job = _visible_draft(session, visitor_of(request), draft)
     job_request = ChallengeJobRequest.of(job)
@@ -227,7 +230,11 @@ def may_see_draft(
     visitor: Visitor,
     wanted: ChallengeJobRequest,
 ) -> bool:
-    """Return whether the visitor may see a draft: as an admin, its author, or an organiser of its challenge."""
+    """Return whether the visitor may see a draft.
+
+    Organisers of a challenge see the drafts of its changes. Admins and the author see the draft of
+    a new challenge.
+    """
     if wanted.changes:
         changed = session.scalar(select(Challenge.id).where(Challenge.slug == wanted.changes))
         return changed is not None and visitor.organises(changed)

@@ -117,7 +117,7 @@ def _time_tag(moment: float | datetime.datetime | None) -> Markup:
 
 
 def _span_text(seconds: float) -> str:
-    """Format a duration in seconds in words: "5 days", "20 hours", "1 minute"."""
+    """Format the absolute value of a duration in seconds in words: "5 days", "20 hours", "90 seconds"."""
     seconds = abs(seconds)
     unit, size = next((pair for pair in _UNITS if seconds >= 2 * pair[1]), _UNITS[-1])
     count = int(seconds // size)

@@ -229,7 +229,8 @@ def choose_run(
         challenge = session.get_one(Challenge, run.challenge_id)
         if not _may_choose(challenge, run, site.now()):
             raise http_errors.conflict(
-                "this run cannot be chosen: it is not over, it is unranked, or the board is frozen"
+                "this run cannot be chosen: it is not over, has no result or is unranked, or the board is final or "
+                "frozen"
             )
         run.chosen_at = site.now()
         record_visitor_event(request, session, "run chosen", run.id)

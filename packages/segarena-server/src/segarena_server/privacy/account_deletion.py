@@ -47,7 +47,9 @@ def delete_account(
     person: Person,
     now: float,
 ) -> None:
-    """Delete an account: its name, contact, password, keys, addresses and submissions, and the names of its runs.
+    """Delete an account: its name, contact, password, keys, addresses and submissions.
+
+    Runs also lose their names if their team has no members left.
 
     Raises:
         InvalidInput: the person is the last administrator, or the last leader of something shared.

@@ -249,7 +249,7 @@ def _sent(session: Session, person: Person) -> list[Submission]:
 
 
 def _turns(session: Session, person: Person) -> list[TurnKey]:
-    """Return the keys of turns sent over the network; turns of submitted programs are hidden."""
+    """Return the keys of the turns in a person's runs; turns of submitted programs stay hidden."""
     query = (
         select(Turn.run_id, Turn.place, Turn.number)
         .join(Run, Run.id == Turn.run_id)

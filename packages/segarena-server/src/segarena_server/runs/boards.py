@@ -239,7 +239,7 @@ def rank_of(board: Board, participant: str) -> tuple[int, int] | None:
 class _BoardRun(NamedTuple):
     """A run on a board, with everything that the board shows besides its extract.
 
-    Ending a run and deleting its account change one of these values, so that they identify the extract.
+    Ending a run and deleting its account both change one of these values, so they identify the extract.
     """
 
     id: str
@@ -257,7 +257,7 @@ def _runs_on_board(
     phase: Phase,
     cutoff: datetime.datetime | None,
 ) -> tuple[_BoardRun, ...]:
-    """Return the finished runs of a phase up to a cutoff; on a ladder, only its steps."""
+    """Return the finished and ranked runs of a phase up to a cutoff; on a ladder, only its steps."""
     columns = select(
         Run.id,
         Run.kind,
@@ -381,7 +381,10 @@ def _without_names(
     phase: Phase,
     hidden_names: Mapping[str, str],
 ) -> Extract:
-    """Remove sample and dataset names from an extract; the same sample has the same new name in all runs."""
+    """Replace sample and dataset names in an extract, and remove labels and attributes of targets.
+
+    The same sample has the same new name in all runs.
+    """
     samples = tuple(
         hidden_names.get(name) or fingerprint(f"{phase.seed}", name)
         for name in extract.targets.sample

@@ -1,6 +1,7 @@
 """Delayed replies in test phases: sent at fixed ticks, so that their timing does not reveal the ground truth.
 
-Until then, everything else that participants can see looks as if the reply did not exist.
+Until a reply is sent, everything else that participants can see looks as if that reply did
+not exist.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def remaining_delay_s(
     turn: Turn,
     now: float,
 ) -> float:
-    """Return the seconds for which the reply to a turn is still withheld; 0 in a practice phase."""
+    """Return how many more seconds the reply to a turn is withheld; 0 in a practice phase or before its evaluation."""
     if turn.done_at is None:
         return 0.0
     run = session.get_one(Run, turn.run_id)

@@ -21,7 +21,7 @@ def evaluation_request(
     sample: RunSample,
     up_to: int | None = None,
 ) -> EvaluationRequest:
-    """Return a request with the evaluated turns about a run's sample, and the turn `up_to` to evaluate."""
+    """Return a request with the evaluated turns about a run's sample, and with turn `up_to` unless it is None."""
     of_sample = select(Turn).where(Turn.run_id == run.id, Turn.place == sample.number)
     rows = session.scalars(of_sample.order_by(Turn.number))
     turns = [turn for turn in rows if turn.state == "done" or turn.number == up_to]

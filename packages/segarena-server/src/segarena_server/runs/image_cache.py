@@ -32,7 +32,7 @@ _MAX_QUEUE_LENGTH = 40
 _IDLE_S = 120.0
 """Idle time after which the process ends, because it keeps datasets in memory."""
 _RETRY_S = 60.0
-"""Time before a failed image is rendered again."""
+"""Seconds before a failed image may be rendered again."""
 
 
 class ImageCache:
@@ -93,7 +93,7 @@ class ImageCache:
         return None
 
     def stop(self) -> None:
-        """Stop the thread after the current rendering."""
+        """Let the thread end after all queued renderings; wait for it at most as long as one rendering may take."""
         if self._thread is not None:
             self._waiting.put(None)
             self._thread.join(self._limits.hard_s)

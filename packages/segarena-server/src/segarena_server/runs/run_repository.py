@@ -38,10 +38,7 @@ from segarena_server.runs import ranking
 from segarena_server.runs.admission import admission_refusal
 
 INTERACTIVE_KINDS = ("dialogue", "masks")
-"""Kinds of runs whose participants receive the samples.
-
-In runs of other kinds, the submission provides the answers.
-"""
+"""Kinds of runs whose participants receive the samples from the server."""
 
 _INSTRUCTIONS: dict[ParticipationMode, str] = {
     "dialogue": "segarena run --challenge",
@@ -106,7 +103,8 @@ def create_run(
     """Create a run with its samples; return the existing run if it was requested before.
 
     Raises:
-        Refusal: the phase is not open, a limit is reached, or the id belongs to another run.
+        Refusal: the phase is not open or does not accept this kind of run; the person lacks admission; a
+            limit is reached; or the id belongs to another run.
     """
     person = session.get_one(Person, person_id, with_for_update=True)
     # Without this lock, two concurrent requests could both use the last run of a quota.
@@ -205,7 +203,7 @@ def _next_run(
     """Draw the samples of the run that a team would start now.
 
     Raises:
-        Refusal: too many samples are in unfinished runs of the team.
+        Refusal: the pool is empty, or too many of its samples are in unfinished runs of the team's circle.
     """
     pool = description_of(challenge).pool(phase)
     samples = pool_of(session, challenge, pool)
@@ -280,12 +278,12 @@ def own_run(
     *,
     organises: Callable[[int], bool] = no_challenge,
 ) -> Run:
-    """Return a run that a person's team or the person started, or one in a challenge that the person manages.
+    """Return a run of the visitor or the visitor's team, or one in a challenge that the visitor manages.
 
     Args:
         session: a session for reading.
         run_id: id of the run.
-        person_id: id of the visitor.
+        person_id: id of the visitor; None for a visitor who is not signed in, who sees no run.
         organises: returns whether the visitor manages the challenge with a given id.
 
     Raises:
@@ -366,7 +364,10 @@ def refund_run(
     *,
     returns_samples: bool = False,
 ) -> None:
-    """End a run that failed through no fault of its participant, without charging the quota."""
+    """End an open run that failed through no fault of its participant, without charging the quota.
+
+    With `returns_samples`, a later run about its samples does not count as a repeat.
+    """
     run = session.get(Run, run_id)
     if run is not None and request_end(session, run, now):
         run.is_free = True
@@ -425,10 +426,10 @@ def close_run(
 
 
 def overdue_runs(session: Session, now: float) -> list[str]:
-    """Return the ids of open runs whose phase is closed and no longer waits for them.
+    """Return the ids of open runs whose challenge is closed, or whose phase is closed and no longer waits for them.
 
-    A run with a submission that arrived in time stays open until it is evaluated, however long that
-    takes.
+    While the challenge is open, a run with a submission that arrived in time stays open until it is
+    evaluated, however long that takes.
     """
     pending = select(Submission.run_id).where(Submission.state.in_(("waiting", "taken")))
     awaits_judging = set(session.scalars(pending))

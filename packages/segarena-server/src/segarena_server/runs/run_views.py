@@ -61,10 +61,10 @@ class TurnView:
     """A turn about a sample with its times.
 
     Attributes:
-        evaluated_s: duration of its evaluation; None if the visitor may not see it.
+        evaluated_s: duration of its evaluation; None before its end, or if the visitor may not see it.
         is_apart: whether the charge is far above the participant's clock.
         is_late: whether a dialogue ended with it because its time was up.
-        is_sure: whether a single monotonic clock measured its time.
+        is_sure: whether a single monotonic clock measured its time, without an outage.
         failure: why it was refused or could not be evaluated; only organisers see server faults.
     """
 
@@ -139,7 +139,7 @@ class SampleView:
         columns: names of the metrics that are shown.
         has_truth: whether images show the target.
         is_drawing: whether images are being rendered.
-        problem: why there are no images.
+        problem: why rendering failed; "" if it did not.
     """
 
     number: int

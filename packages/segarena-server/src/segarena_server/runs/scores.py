@@ -21,7 +21,7 @@ def visible_scores(
     *,
     sees_all: bool = False,
 ) -> list[dict[str, Any]] | None:
-    """Return the scores of a run by user and statistic, or None while its participant may not see them."""
+    """Return the scores of a run by user and statistic, or None if it has none, or the visitor may not see them yet."""
     if not run.extract:
         return None
     if not sees_all:

@@ -153,7 +153,7 @@ def runs_without_masks(
     phase: Phase,
     person_id: int | None,
 ) -> list[Run]:
-    """Return a person's open runs that await masks, newest first."""
+    """Return the open runs of a person or the person's team that await masks in a phase, newest first."""
     if person_id is None:
         return []
     open_runs = select(Run).where(
@@ -236,7 +236,10 @@ def accept_submission(
     site: Site,
     submission: Submission,
 ) -> None:
-    """Accept a submission: start a run, unless it has masks for an existing one, and enqueue a job for each sample."""
+    """Start the run of a submission, unless it has masks for an existing one, and enqueue a job for each sample.
+
+    If the run cannot start, or no longer accepts the masks, the submission is refused instead.
+    """
     challenge = session.get_one(Challenge, submission.challenge_id)
     phase = find_phase(challenge, submission.phase)
     try:
@@ -293,7 +296,10 @@ def expected_samples(
     challenge: Challenge,
     submission: Submission,
 ) -> tuple[str, ...]:
-    """Return the samples that a submitted run folder must contain; a practice phase determines them in advance."""
+    """Return the samples that a submitted run folder must contain; () for other kinds of submissions.
+
+    A practice phase determines these samples in advance.
+    """
     if submission.kind != "run":
         return ()
     phase = find_phase(challenge, submission.phase)

@@ -39,9 +39,9 @@ slow machines.
 _STICKY_S = 0.5
 """Seconds for which a turn is reserved for the worker that has its dialogues in memory."""
 _MAX_SKEW_S = 60.0
-"""A turn whose arrival is this far in the future was stored before the clock was set back, so before all others.
+"""A turn that arrived this far in the future was stored before the clock was set back, so it is the oldest.
 
-A smaller difference may be one between two servers' clocks, whose turns must not overtake all
+A smaller difference may come from the clock of another server; such a turn must not overtake all
 others.
 """
 
@@ -129,7 +129,8 @@ def store_turn(
         now: seconds since 1970.
 
     Raises:
-        Refusal: the turn contradicts an earlier one, or arrives out of order.
+        Refusal: the turn contradicts an earlier one or arrives out of order; the run accepts no such
+            turns; or all dialogues about the sample are over.
     """
     # In a run of masks, only the first turn is a dialogue; it requests the first prompts.
     takes_turn = run.kind == "dialogue" or (run.kind == "masks" and number == 0)
@@ -177,7 +178,10 @@ def lease_next_turn(
     lease: str,
     now: float,
 ) -> Turn | None:
-    """Lease the next waiting turn to a worker, in order of arrival, with a head start for samples in its memory."""
+    """Lease the next waiting turn to a worker and return it, or None if none is waiting.
+
+    Turns are leased in order of arrival, with a head start for samples in the worker's memory.
+    """
     # A process without the dialogues in memory must first replay all earlier turns.
     handicap_s = case(
         (RunSample.worker == worker, 0.0),

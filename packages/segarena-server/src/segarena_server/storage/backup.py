@@ -1,8 +1,8 @@
 """Backup of a server's data folder while the server runs; the copy is itself a data folder.
 
 The database is copied first. The files that it refers to were written earlier and never change, so
-the copy contains everything acknowledged when the backup began. The next evaluation rewrites files
-of later turns that were copied too.
+the copy contains everything acknowledged when the backup began. Files of later turns may be copied
+too; the next evaluation rewrites them.
 """
 
 from __future__ import annotations

@@ -10,7 +10,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 CHECK_EVERY_S = 5.0
-"""Anybody may request the readiness: a flush for each request would keep the disk busy."""
+"""Minimum seconds between two tests.
+
+Anybody may request the readiness, and a flush for each request would keep the disk busy.
+"""
 
 _TRIAL_BYTES = 64 * 1024
 """More than file systems store inside directory entries, so that a full disk is noticed; turns need even more."""

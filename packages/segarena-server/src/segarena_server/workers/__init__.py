@@ -1,4 +1,4 @@
-"""Worker processes: they lease turns and other jobs, execute them and write the results.
+"""Workers: threads lease turns and other jobs, execute them in worker processes and write the results.
 
 pool.py           the threads of a serving process, each with a worker process
 runner.py         one thread's work on one row: lease, execute, write the result

@@ -114,7 +114,7 @@ class JobRunner(RowRunner[Job]):
         return row.about
 
     def lease(self, session: Session, lease: str) -> Job | None:
-        """Lease the oldest job that is due."""
+        """Lease the oldest job that is due and return it, or None if none is due."""
         oldest = (
             select(Job)
             .where(Job.state == "waiting", is_due(self._kinds.values()))

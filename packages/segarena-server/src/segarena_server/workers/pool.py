@@ -42,7 +42,7 @@ _RunnerFactory: TypeAlias = Callable[[WorkerProcess], RowRunner[Any]]
 
 
 class WorkerPool:
-    """All background threads of this process.
+    """The threads of this process that process rows, and the thread that recovers lost rows.
 
     Args:
         site: site whose rows the threads process.

@@ -35,8 +35,8 @@ _RETRY_WRITE_S = 1.0
 _NOT_COUNTED = (WorkersInvalid, RunConflict, StoreUnavailable, WorkStopped)
 """Errors that are not the row's fault, so that the attempt does not count.
 
-No process can be started, another process works on the run, the disk or database is full or
-unavailable, or the server is shutting down.
+They mean that no process can be started, another process works on the run, the disk or database is
+full or unavailable, or the server is shutting down.
 """
 
 Row = TypeVar("Row", Turn, Job)
@@ -212,7 +212,7 @@ class RowRunner(ABC, Generic[Row]):
         error: InvalidInput,
         session: Session,
     ) -> None:
-        """Record that the input of a row is invalid; there is no other attempt."""
+        """Record that the input of a row is invalid; the row is not attempted again."""
 
     @abstractmethod
     def fail(

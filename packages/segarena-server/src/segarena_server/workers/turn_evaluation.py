@@ -61,7 +61,7 @@ class TurnRunner(RowRunner[Turn]):
         return self.key(row)
 
     def lease(self, session: Session, lease: str) -> Turn | None:
-        """Lease the next turn, and record that this process has the dialogues of its sample in memory."""
+        """Lease the next turn, or return None; record that this process has the dialogues of its sample in memory."""
         turn = turn_repository.lease_next_turn(session, self._worker, lease, self.site.now())
         if turn is not None:
             sample = session.get_one(RunSample, (turn.run_id, turn.place))

@@ -56,7 +56,10 @@ def unpack_submission(
 
 
 def content_root(folder: Path) -> Path:
-    """Return the folder where the content of an unpacked zip starts: its only folder if it contains nothing else."""
+    """Return the folder where the content of an unpacked zip starts: its only subfolder if there is nothing else.
+
+    Otherwise it starts in `folder` itself.
+    """
     ignored = {*_LEFT_BY_DESKTOPS, _MAC_FOLDER}
     entries = [path for path in folder.iterdir() if path.name not in ignored]
     has_only_folder = len(entries) == 1 and entries[0].is_dir()
@@ -75,7 +78,7 @@ def files_in(root: Path) -> list[str]:
 
 
 def _check_listing(archive: Path, most_files: int) -> None:
-    """Raise `InvalidInput` if a zip lists too many files, or if its directory is too large.
+    """Raise `InvalidInput` if a file is not a zip, lists too many files, or has a directory that is too large.
 
     In memory, the directory takes ten times its size. The stated number may be wrong, so
     `extract_zip` counts again.

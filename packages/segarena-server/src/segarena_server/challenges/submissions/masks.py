@@ -4,7 +4,7 @@
     KEY/0.npz           a volume: one array of its shape, without pickles
     KEY/0/00000.png     a video: a file for each frame, counted from 0
 
-The number is the index of the dialogue, as the samples of a run list them.
+The number after KEY is the index of the dialogue in the list that the run gives for the sample.
 """
 
 from __future__ import annotations

@@ -50,7 +50,8 @@ def prepare_program(
         most_files: maximum number of files.
 
     Raises:
-        InvalidInput: the file is neither.
+        InvalidInput: the file is neither, the zip cannot be unpacked, or it contains a folder with the
+            name of the helper module.
     """
     with sent.open("rb") as file:
         is_zip = file.read(len(_ZIP)) == _ZIP
@@ -146,7 +147,7 @@ def _source(sent: Path) -> bytes:
 
 
 def _without_command(message: str) -> str:
-    """Remove the server's start command from the error message of a worker."""
+    """Remove the server's start command from the error message of a worker, and explain a missing module."""
     if missing := re.search(r"has no module ([\w.]+)", message):
         return f"the server has no module {missing[1]}; ask the organiser for it, or include it in a zip"
     if command := _COMMAND.search(message):

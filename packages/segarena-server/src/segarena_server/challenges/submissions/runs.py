@@ -49,7 +49,8 @@ class RejudgedSample:
 
     Attributes:
         rows: rows of its dialogues.
-        faults: differences between the folder and the replayed dialogues, one line each.
+        faults: differences between the folder and the replayed dialogues, one line each; at most
+            `_MOST_FAULTS`.
     """
 
     rows: Rows
@@ -61,7 +62,7 @@ def run_faults(
     plan: Plan,
     samples: Sequence[str],
 ) -> list[str]:
-    """Return why a folder cannot be evaluated as a run of a plan; build none of the plug-ins in the folder.
+    """Return why a folder cannot be evaluated as a run of a plan, one line each; build no plug-ins from the folder.
 
     Args:
         path: path of the folder.
@@ -200,7 +201,7 @@ class _RecordedDialogue:
         return []
 
     def _answer(self, dialogue: Dialogue, number: int) -> str:
-        """Answer a round as the folder does; return the difference, or "" if there is none."""
+        """Answer a round as the folder does; return why that is impossible, or ""."""
         session = self._session
         told = self._rounds.get(number)
         late_s = self._seconds.get(number)

@@ -1,4 +1,4 @@
-"""The job behind the rehearsal page: a built-in segmenter takes part in a challenge, separate from all runs."""
+"""The job behind the rehearsal page: a segmenter takes part in a challenge, separately from all runs."""
 
 from __future__ import annotations
 

@@ -49,7 +49,8 @@ class RunAudit:
         leaks: how much the team's prompts reveal of each target; empty in a practice phase.
         knowledge: whether the masks show knowledge of prompts in other runs; None in a practice phase.
         sketch: sketch of the run's masks; see `segarena_server.challenges.duplicate_detection`.
-        most_similar: id and similarity of the most similar run of another team; None without another run.
+        most_similar: id and similarity of the most similar run of another team; None without another run
+            whose sketch allows equal masks.
     """
 
     leaks: tuple[Leak, ...]
@@ -110,7 +111,7 @@ class AuditRunTask:
         return measure_knowledge(by_sample)
 
     def _most_similar(self, context: WorkerContext, sketch: bytes) -> tuple[str, Similarity] | None:
-        """Return the most similar other run; skip runs whose sketches exclude a larger similarity."""
+        """Return the most similar other run, or None; skip runs whose sketches exclude a larger similarity."""
         bounds = {run_id: max_similarity(sketch, other) for run_id, other in self.sketches.items()}
         likeliest = sorted(bounds, key=lambda run_id: -bounds[run_id])[:_MAX_COMPARED_RUNS]
         best: tuple[str, Similarity] | None = None
@@ -227,7 +228,8 @@ def _received_prompts(session: Session, run: Run) -> dict[str, tuple[bytes, ...]
 def _prompts_of_others(session: Session, run: Run) -> dict[str, tuple[tuple[bytes, ...], ...]]:
     """Return other runs' prompts about a run's samples, sent before this run ended, by sample and other run.
 
-    Runs of the team itself come first, because it certainly knows their prompts.
+    At most `_MAX_OTHER_DIALOGUES` runs are returned for each sample. Runs of the team's circle come
+    first, because it certainly knows their prompts.
     """
     own_samples = select(RunSample.sample).where(RunSample.run_id == run.id)
     rows = session.execute(

@@ -46,7 +46,7 @@ class InspectSubmissionTask:
     mask_samples: tuple[MaskSample, ...] = ()
 
     def run(self, context: WorkerContext, /) -> tuple[str, ...]:
-        """Return the errors, one line each.
+        """Return the errors, one line each, at most `masks.MAX_FAULTS` of them.
 
         Raises:
             PluginInvalid: this machine cannot run programs in a sandbox.

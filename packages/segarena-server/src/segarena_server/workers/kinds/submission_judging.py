@@ -58,7 +58,7 @@ class JudgeSampleTask:
         request: the sample, with the turns that sent its first prompts.
         run_folders: store for the rows.
         mask_sample: requirements on the masks; None for other submissions.
-        given_up: why the sample is abandoned, so that all its dialogues fail; else "".
+        given_up: why the sample is abandoned, so that all its dialogues fail; otherwise "".
     """
 
     content: SubmissionContent

@@ -1,4 +1,4 @@
-"""Building blocks of benchmark rules: statistics over rounds, time budgets, and the types of all fields."""
+"""Building blocks of benchmark rules: statistics over rounds, time budgets, and a check of types."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ _TYPES_OF_BENCHMARK: Mapping[str, tuple[type | tuple[type, ...], str]] = {
     "options": (Mapping, "a dictionary"),
     "sample_kind": (str, "text"),
 }
-"""Types of the fields of a benchmark, and their descriptions for messages."""
+"""Types of the checked fields of a benchmark, and descriptions of these types for messages."""
 
 
 def check_types(benchmark: Any) -> None:
-    """Raise `PluginInvalid` if a field of a benchmark has another type."""
+    """Raise `PluginInvalid` if a field of a benchmark, or an item of a tuple in it, has a wrong type."""
 
     def wrong_type(name: str, expected: str, value: object) -> PluginInvalid:
         return PluginInvalid(

@@ -1,7 +1,7 @@
 """Optional capabilities of plug-ins, declared as attributes; no base class is needed.
 
-`CAPABILITIES` lists all of them. The engine reads them once, while it plans a run, with
-`segmenter_capabilities`, `user_capabilities` and `metric_capabilities`.
+`CAPABILITIES` lists them. The engine reads most of them with `segmenter_capabilities`,
+`user_capabilities` and `metric_capabilities`.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ CAPABILITIES = (
     Capability(
         "segmenter",
         "sees_truth",
-        "True: a control that reads the ground truth on purpose; others get samples without targets",
+        "True: a control that reads the ground truth on purpose; other segmenters get samples without targets",
     ),
     Capability(
         "segmenter",
         "ignores_image",
-        "True: a control that ignores the image; boards draw it as a baseline that others should exceed",
+        "True: a control that ignores the image; boards draw it as a baseline that other segmenters should exceed",
     ),
     Capability(
         "segmenter",
@@ -198,7 +198,7 @@ class FileListing(Protocol):
     """A dataset that lists the files of its samples."""
 
     def files_of(self, sample_id: str) -> Sequence[Path]:
-        """Return the paths of the files that a sample is read from."""
+        """Return the paths of the files and folders that a sample is read from."""
         ...
 
 
@@ -206,7 +206,7 @@ class SharedWork(Protocol):
     """An object that several users share to process their common work in one batch."""
 
     def prepare(self, turns: Sequence[Turn]) -> None:
-        """Prepare the turns of all users; the engine calls it once per round, before the first `User.next`."""
+        """Prepare the turns of the users that share this object; called once per round, before any `User.next`."""
         ...
 
 
@@ -281,7 +281,7 @@ def built_class(factory: Callable[..., Any]) -> Any:
 
 
 def segmenter_capabilities(segmenter: object) -> SegmenterCapabilities:
-    """Return the capabilities of a segmenter; for a class, only those that the class itself declares."""
+    """Return the capabilities of a segmenter; for a class, only those that are class attributes."""
     return SegmenterCapabilities(
         prompt_kinds=prompt_kinds(segmenter),
         sample_kinds=_sample_kinds(segmenter),
@@ -302,7 +302,7 @@ def _sample_kinds(segmenter: object) -> frozenset[str]:
 
 
 def user_capabilities(user: object) -> UserCapabilities:
-    """Return the capabilities of a user; for a class, only those that the class itself declares."""
+    """Return the capabilities of a user; for a class, only those that are class attributes."""
     return UserCapabilities(
         prompt_kinds=prompt_kinds(user),
         corrects_objects=bool(getattr(user, "corrects_objects", False)),
@@ -359,7 +359,7 @@ def _names(
     declared: Any,
     example: str,
 ) -> tuple[str, ...]:
-    """Return declared names; a single text, often a tuple without its comma, is no collection of names."""
+    """Return declared names; raise `PluginInvalid` for anything else, such as a text where a tuple lacks its comma."""
     wrong: object = None
     if isinstance(declared, str) or not isinstance(declared, Iterable):
         wrong = declared
@@ -401,7 +401,7 @@ def dataset_assumptions(dataset: object, sample_ids: Sequence[str]) -> tuple[str
 
 
 def pass_seconds(encoding: object) -> Sequence[float] | None:
-    """Return the durations in seconds of an encoding's passes so far; None if it was made in one pass."""
+    """Return the durations in seconds of an encoding's passes so far; None if the encoding does not record them."""
     return getattr(encoding, "pass_seconds", None)
 
 
@@ -432,7 +432,7 @@ def _is_true(plugin: object, attribute: str) -> bool:
 
 
 def _packer(segmenter: object) -> EncodingPacker | None:
-    """Return the segmenter if it can pack encodings; an instance may lack methods that its class has."""
+    """Return the segmenter if it can pack and unpack encodings, else None; an instance may disable these methods."""
     methods = (getattr(segmenter, "pack", None), getattr(segmenter, "unpack", None))
     if not all(map(callable, methods)):
         return None

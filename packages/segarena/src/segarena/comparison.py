@@ -261,7 +261,7 @@ class Comparison(Memory):
         return pixel_depths(self.error(is_missing=is_missing))
 
     def thin_depths(self, *, is_missing: bool) -> PixelDepths | None:
-        """Return `depths` of an image whose errors are thin, which is fast; None for all other samples."""
+        """Return `depths` if that is fast, for thin errors in an image; None if not, see `thin_mask_depths`."""
         if self.given.ndim != 2:
             return None
         # Compute both kinds at once: a user compares their depths, and one joint search takes less

@@ -68,11 +68,11 @@ class Lift:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Dialogue:
-    """The prompts of a dialogue by round, and the prediction of the previous round.
+    """The prompts of a dialogue by round, and the last prediction.
 
     Attributes:
-        rounds: one tuple of prompts per round, the last one not answered yet.
-        previous: the answer to the previous round; None in the first round.
+        rounds: one tuple of prompts per round; when a segmenter receives them, the last is not answered yet.
+        previous: the last answer; None before the first.
         lift: rules for extending prompts to other slices; None lets the segmenter choose.
     """
 
@@ -106,7 +106,7 @@ class Dialogue:
         return Dialogue(self.rounds, prediction, self.lift)
 
     def previous_mask(self, shape: Shape) -> Mask | Labels:
-        """Return the mask of the previous round; all False with `shape` in the first round."""
+        """Return the mask of the last answer; before the first answer, an all-False mask of `shape`."""
         if self.previous is None:
             return np.zeros(shape, dtype=np.bool_)
         return self.previous.mask
@@ -131,7 +131,8 @@ def as_prediction(
         name: name of the segmenter for error messages.
 
     Raises:
-        PredictionInvalid: the mask has a wrong shape or dtype, NaN, or invalid values.
+        PredictionInvalid: the mask is not an array, or has a wrong shape, a wrong dtype, NaN or other invalid
+            values.
     """
     prediction = answer if isinstance(answer, Prediction) else Prediction(mask=answer)
     if _is_no_array(prediction.mask):
@@ -185,7 +186,7 @@ def _kind_of(answer: Any) -> str:
 
 
 def _values_of(mask: Any) -> str:
-    """Describe the values of a mask that are not truth values, and how to convert them."""
+    """Describe the invalid values of a mask, and how to convert them."""
     if mask.dtype.kind in "iu":
         values = np.unique(mask)
         if values.tolist() == [0, 255]:

@@ -45,7 +45,7 @@ _MOST_QUOTED = 200
 _QUOTATIONS = (
     r"""(?<!\w)(?:'[^'\n]{200,}'|"[^"\n]{200,}"|`[^`\n]{200,}`)(?!\w)|\[['"][^\]]{200,}\]"""
 )
-"""Expression for quoted strings, and lists of them, that exceed this length; compiled when a message is long."""
+"""Regular expression for quoted strings, and lists of them, longer than `_MOST_QUOTED`; used on long messages."""
 
 
 class SegarenaError(Exception):

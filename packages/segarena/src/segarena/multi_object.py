@@ -26,7 +26,7 @@ class ObjectsReference(Memory):
         ignore: bool, same shape, True for ignored pixels; None if there are none.
 
     Raises:
-        InvalidMask: `labels` does not contain labels, or the shapes differ.
+        InvalidMask: `labels` is not uint8, `ignore` is not a mask, or the shapes differ.
     """
 
     def __init__(

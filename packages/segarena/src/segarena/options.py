@@ -52,7 +52,7 @@ class Option:
         name: name of the parameter.
         hint: resolved annotation; Any if missing or unresolvable.
         default: `inspect.Parameter.empty` for a required option.
-        meaning: text under "Args" in the docstring.
+        meaning: text under "Args" or "Options" in the docstring; "" if there is none.
     """
 
     name: str
@@ -165,7 +165,8 @@ def parse_option(option: Option, texts: Sequence[str]) -> Any:
     """Parse an option that occurs once or several times on a command line.
 
     Literals (`3`, `0.5`, `(0, 3)`, `true`, `none`) are parsed if the option accepts their type. All other
-    values stay text, which the registry then checks.
+    values stay text, which the registry then checks. Several texts become a list; so does one text if the
+    option accepts it only as an item of a list.
     """
     if len(texts) > 1:
         item_hint = _item_of(option.hint)
@@ -208,7 +209,7 @@ def suggest_names(
     *,
     cutoff: float = 0.5,
 ) -> str:
-    """Return "did you mean 'this'?" for known words with a similarity of at least `cutoff`, else ""."""
+    """Return "did you mean 'this'?" for up to three known words with a similarity of at least `cutoff`, else ""."""
     near = difflib.get_close_matches(str(word), list(known), n=3, cutoff=cutoff)
     if not near:
         return ""
@@ -284,7 +285,7 @@ def _fits(value: Any, hint: Any) -> bool:
 
 
 def _read(text: str, hint: Any) -> Any:
-    """Parse `text` as a Python literal; return the text itself if the literal does not match `hint`."""
+    """Return `text` parsed as a Python literal; return it unchanged if it is no literal or does not match `hint`."""
     literal = _PYTHON_WORDS.get(text.lower(), text)
     try:
         value = ast.literal_eval(literal)
@@ -353,7 +354,7 @@ def _documented_objects(factory: Callable[..., Any], scope: dict[str, Any]) -> t
 
 
 def _resolve(annotation: Any, scope: dict[str, Any]) -> Any:
-    """Return a resolved annotation; Any if it uses names that only type checkers import."""
+    """Return a resolved annotation; Any if it is missing or uses names that only type checkers import."""
     if annotation is inspect.Parameter.empty:
         return Any
     holder = types.SimpleNamespace(__annotations__={"option": annotation})
@@ -364,7 +365,7 @@ def _resolve(annotation: Any, scope: dict[str, Any]) -> Any:
 
 
 def _meanings(docstring: str) -> dict[str, str]:
-    """Return the descriptions in a docstring's "Args" (or "Options"), by option."""
+    """Return the descriptions in the section "Args" (or "Options") of a docstring, by name of the option."""
     section = re.search(
         r"^(?:Args|Options):\n((?:[ \t]+.*\n?|\n)+)", docstring + "\n", flags=re.MULTILINE
     )

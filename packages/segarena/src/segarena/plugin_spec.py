@@ -109,7 +109,8 @@ def _quote_words(arguments: str) -> str:
     """Return arguments with quotes around plain words and paths, as in `path=photos/2024-05`.
 
     Raises:
-        ValueError: a value is neither a literal nor a plain word; the message gives it with quotes.
+        ValueError: a value is neither a literal nor a plain word, or a constant in a spelling that Python lacks;
+            the message says how to write it.
     """
     parts: list[str] = []
     for part in _split_arguments(arguments):
@@ -166,7 +167,7 @@ def _parse_arguments(arguments: str) -> dict[str, Any]:
     """Return the options of a call, the unnamed first one under "".
 
     Raises:
-        SyntaxError, ValueError: the text does not consist of plain arguments.
+        SyntaxError, ValueError: the text does not consist of plain arguments, or an option occurs twice.
     """
     call = ast.parse(f"f({arguments})", mode="eval").body
     # Text after the closing parenthesis, as in `a(b=1)(c=2)`, turns the text into something other

@@ -116,7 +116,8 @@ def check_prompt(prompt: Prompt, shape: Shape) -> None:
     axis.
 
     Raises:
-        InvalidPrompt: the prompt has a wrong number of axes, is not finite, or lies outside the sample.
+        InvalidPrompt: `prompt` is no prompt, has a wrong number of axes or mask shape, is not finite, is an
+            empty box, or lies outside the sample.
     """
     if isinstance(prompt, Click) and _is_pixel(prompt.position, shape):  # most prompts
         return

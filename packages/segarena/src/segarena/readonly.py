@@ -46,7 +46,7 @@ def freeze(value: Any) -> None:
 
 
 def freeze_mask(mask: NDArray[DType]) -> NDArray[DType]:
-    """Return `mask`, read-only for all owners; copied only if it is a view of another array."""
+    """Return `mask`, read-only for all owners; copied only if it is a writable view of another array."""
     if mask.flags.writeable and mask.base is not None:
         mask = mask.copy()
     freeze(mask)
@@ -82,7 +82,7 @@ class ReadOnlyFrames(Sequence[NDArray[np.uint8]]):
     """The frames of a video, loaded lazily and read-only; `np.asarray` loads all of them as one array.
 
     Attributes:
-        shape: (T, H, W, 3), the shape of the array; known without loading a frame.
+        shape: (T, H, W, 3), the shape of the array; known without loading a frame if `frame_shape` is given.
     """
 
     ndim = 4

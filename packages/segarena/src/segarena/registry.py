@@ -2,9 +2,10 @@
 
 A class becomes a plug-in with one decorator, `@segmenter("name")` (or `user`, `metric`, `dataset`,
 `benchmark`; a package with plug-ins of another kind registers them by `register(kind, name)`).
-Modules that contain plug-ins are imported at the first lookup of a name: segarena's own folders,
-and every module that an installed package names in the entry point group `segarena.plugins`. For
-the syntax of plug-ins see `segarena.plugin_spec`.
+Modules that contain plug-ins are those in segarena's own folders, and every module that an
+installed package names in the entry point group `segarena.plugins`. The first lookup of a name
+imports all of them, or only the one that registers the name if an earlier process stored an index.
+For the syntax of plug-ins see `segarena.plugin_spec`.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from segarena.plugin_spec import PluginSpec
 from segarena.tracebacks import with_location
 
 KINDS = ("segmenter", "user", "metric", "dataset", "benchmark")
-"""The five roles. Packages may register plug-ins of other kinds: see `plugin_kinds`."""
+"""The five roles. Plug-ins of other kinds may be registered too: see `plugin_kinds`."""
 
 BUILT_IN_PACKAGES = (
     "segarena.segmenters",
@@ -118,7 +119,7 @@ benchmark = partial(register, "benchmark")
 
 
 def plugin_kinds() -> tuple[str, ...]:
-    """Return all kinds of plug-ins: the five roles, then the kinds that packages add, sorted."""
+    """Return all kinds of plug-ins: the five roles, then the other registered kinds, sorted by name."""
     _import_plugins()
     return (
         *KINDS,
@@ -174,16 +175,18 @@ def find(kind: str, reference: str) -> Callable[..., Any]:
     """Return the factory that a name or a `file.py:Name` path denotes.
 
     Raises:
-        UnknownPlugin: no plug-in has that name; the message lists similar names.
+        UnknownPlugin: see `find_registered`.
         PluginInvalid: the file cannot be imported, or lacks the name; the message lists its classes.
-        UntrustedPlugin: within `only_built_in`, the plug-in is not part of segarena.
+        UntrustedPlugin: within `only_built_in`, the plug-in is not part of segarena, or runs programs that its
+            options name.
     """
     is_file = ".py:" in reference or reference.endswith(".py")
     if is_file and not _is_guarded.get():
         return _from_file(kind, reference)
     if is_file or (_is_guarded.get() and not _is_ours(find_registered(kind, reference))):
         raise UntrustedPlugin(
-            f"{kind} {reference} is not part of segarena; reading a run executes it only if you trust it"
+            f"{kind} {reference} is not part of segarena, or starts other programs; reading a run executes it only if "
+            "you trust it"
         )
     return find_registered(kind, reference)
 
@@ -192,7 +195,8 @@ def find_registered(kind: str, name: str) -> Callable[..., Any]:
     """Return the factory that is registered under a name; never load one from a file.
 
     Raises:
-        UnknownPlugin: no plug-in has that name; the message lists similar names.
+        UnknownPlugin: no plug-in has that name; the message lists similar names, or all if none is similar. For
+            a path as the name of a dataset, it says that there is no such folder.
     """
     if (factory := lookup(kind, name)) is not None:
         return factory
@@ -225,7 +229,7 @@ def _list_folders() -> list[str]:
 
 @contextmanager
 def only_built_in() -> Generator[None]:
-    """Restrict `find` and `build` to plug-ins of segarena in this block; see `segarena.records.trust`."""
+    """Restrict `find` and `build` to plug-ins of segarena that start no programs; see `segarena.records.trust`."""
     before = _is_guarded.set(True)
     try:
         yield
@@ -237,8 +241,10 @@ def build(kind: str, plugin: PluginSpec | str) -> Any:
     """Build a plug-in with its options.
 
     Raises:
-        UnknownPlugin, PluginInvalid: see `find`; also if the constructor does not accept the options (see
-            `segarena.options.find_option_error`) or its result lacks methods of the role.
+        UnknownPlugin, UntrustedPlugin: see `find`.
+        PluginInvalid: see `find`; also if the constructor does not accept the options (see
+            `segarena.options.find_option_error`) or fails, or if its result lacks members of the role.
+        SegarenaError: the constructor raised it.
     """
     spec = PluginSpec.of(plugin)
     factory = find(kind, spec.reference)
@@ -279,7 +285,7 @@ def check_role(
 
 
 def describe(kind: str, plugin: PluginSpec | str) -> dict[str, Any]:
-    """Describe a plug-in for the records: name, all options with defaults, hash of its file."""
+    """Describe a plug-in for the records: name, options (defaults included), and for a `file.py` its SHA-256."""
     spec = PluginSpec.of(plugin)
     factory = find(kind, spec.reference)
     defaults = {
@@ -311,7 +317,7 @@ def _import_module_of(kind: str, name: str) -> None:
     if not index:
         _import_plugins()
     elif name in index.get(kind, {}):
-        # An import that fails is reported by importing all.
+        # If this import fails, importing all modules finds the error again and keeps it for messages.
         with suppress(Exception):
             importlib.import_module(index[kind][name])
         if not _is_registered(kind, name):
@@ -333,7 +339,7 @@ def _index() -> dict[str, dict[str, str]]:
 
 @cache
 def _import_plugins() -> tuple[str, ...]:
-    """Import all modules with plug-ins, and store their index; return one line for each module that fails."""
+    """Import all modules with plug-ins; return one line for each that fails. If none fails, store their index."""
     indexed = _index()
     rooms = map(importlib.import_module, BUILT_IN_PACKAGES)
     failed = (
@@ -376,15 +382,16 @@ def _installed_packages() -> set[str]:
 
 
 def _package(factory: Callable[..., Any]) -> str:
-    # A partial function has no module; its name is then found by importing everything.
+    # A partial function has no module of a package; its name is then found by importing everything.
     return getattr(factory, "__module__", "").partition(".")[0]
 
 
 @cache
 def import_entry_points(group: str) -> tuple[str, ...]:
-    """Import every module in an entry point group; return one line for each module that fails.
+    """Import every module in an entry point group, and the modules directly in those that are packages.
 
-    An error in another package must not stop segarena, so it only becomes part of messages.
+    Return one line for each module that fails. An error in another package must not stop segarena,
+    so it only becomes part of messages.
     """
     failed: list[str] = []
     for entry in entry_points(group=group):
@@ -427,7 +434,7 @@ def _missing_class(
     reference: str,
     module: ModuleType,
 ) -> PluginInvalid:
-    """Return the error for a file that lacks the named class; it lists the classes that the user may have meant."""
+    """Return the error for a file that lacks the named object; it lists the classes that the user may have meant."""
     path, name = _split_path(reference)
     classes: list[str] = []
     fitting: list[str] = []
@@ -505,7 +512,7 @@ def _imported_instead(name: str, folder: Path) -> str:
     """Return where Python finds a top-level module if that is outside a folder, else ""."""
     try:
         spec = importlib.util.find_spec(name)
-    except ValueError:  # a module that was made at run time has no origin
+    except ValueError:  # a module that was made at run time may have no spec
         return ""
     if spec is None:
         return ""

@@ -32,9 +32,10 @@ class Segmenter(Protocol):
     """Answers prompts with masks.
 
     The engine calls `encode` once per sample, and `predict` once per round with all open dialogues
-    about that sample: different targets, users and repeats. Dialogues are independent, and a
-    segmenter must keep no state between calls. Return state for the next round in
-    `Prediction.logits`; the next call receives it as `dialogue.previous.logits`.
+    about that sample: different targets, users and repeats. If this call fails, `predict` is called
+    again for each of the dialogues alone. Dialogues are independent, and a segmenter must keep no
+    state between calls. Return state for the next round in `Prediction.logits`; the next call
+    receives it as `dialogue.previous.logits`.
 
     For optional capabilities (accepted prompts and samples, cacheable encodings, ...) see
     `segarena.capabilities`.

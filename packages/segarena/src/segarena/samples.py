@@ -227,10 +227,10 @@ def as_mask(
 
 
 def as_labels(array: Any, *, name: str = "labels") -> Labels:
-    """Return `array` as uint8 labels; other values raise an error and are never clipped or wrapped.
+    """Return `array` as uint8 labels, without clipping or wrapping values.
 
     Raises:
-        InvalidMask: the array is not bool or numeric, or has values other than integers from 0 to 255.
+        InvalidMask: the array is neither bool nor numeric, or has values other than integers from 0 to 255.
     """
     labels = np.asarray(array)
     if labels.dtype == np.uint8:
@@ -244,7 +244,9 @@ def as_labels(array: Any, *, name: str = "labels") -> Labels:
 
 
 def without_void(labels: Labels, ignore: Any = None) -> tuple[Labels, Mask | None]:
-    """Return labels with 255 replaced by 0, and `ignore` with these pixels added (None if no pixel is ignored).
+    """Return labels with 255 replaced by 0, and the mask `ignore` with the pixels of 255 added.
+
+    The mask is None if `ignore` is None and no label is 255.
 
     Raises:
         InvalidMask: `ignore` is not a mask, or its shape differs from that of `labels`.
@@ -267,13 +269,13 @@ def word_of_kind(sample_kind: str) -> str:
 
 
 def check_sample(sample: Sample) -> None:
-    """Raise an error unless every target matches the sample and target ids are distinct.
+    """Raise an error unless the parts of a sample have the right types and shapes, and its target ids are distinct.
 
     Raises:
         InvalidImage: an image is not uint8, or neither (H, W, 3) nor (H, W).
-        InvalidMask: a target or ignore mask has a shape or dtype that the sample does not allow.
-        InvalidInput: two targets share an id, an id or a label is not text, or an attribute is neither text nor a
-            number.
+        InvalidMask: a target or ignore mask has a wrong shape or dtype, or values that are not allowed.
+        InvalidInput: two targets share an id, an id or a label is not text, an attribute is neither text nor a
+            number, or the sample or another part of it has a wrong type.
     """
     _check_contents(sample)
     for target in sample.targets:
@@ -306,7 +308,7 @@ def check_sample(sample: Sample) -> None:
 
 
 def _check_contents(sample: Any) -> None:
-    """Raise an error unless a sample, which a plug-in returned, has the types of a sample."""
+    """Raise an error unless an object from a plug-in is a sample whose id, targets and pixels have the right types."""
     if not isinstance(sample, ImageSample | VolumeSample | VideoSample):
         raise InvalidInput(
             f"expected a sample, such as segarena.ImageSample, got {type(sample).__name__}"

@@ -43,7 +43,7 @@ def own_frames(error: BaseException) -> list[traceback.FrameSummary]:
 
 
 def error_location(error: BaseException) -> str:
-    """Return where the plug-in's code raised an exception: "model.py, line 12, in predict"; "" if other code did."""
+    """Return the last line of plug-in code in a traceback: "model.py, line 12, in predict"; "" if there is none."""
     frames = own_frames(error)
     if not frames:
         return ""
@@ -62,7 +62,7 @@ def own_traceback(error: BaseException) -> str:
 
 
 def with_location(message: str, error: BaseException) -> str:
-    """Append to a message, in brackets, the line of the plug-in's code that raised the error."""
+    """Append to a message, in brackets, the `error_location` of an error, if there is one."""
     location = error_location(error)
     if not location:
         return message
@@ -70,7 +70,7 @@ def with_location(message: str, error: BaseException) -> str:
 
 
 def without_location(message: str) -> str:
-    """Return a message without the line of the plug-in's code that `with_location` added."""
+    """Return a message without the location that `with_location` added."""
     return _LOCATION.sub("", message)
 
 

@@ -68,7 +68,7 @@ MOST_BODY_BYTES = 64 * 2**30
 MOST_UNKNOWN_BYTES = 4096
 """Maximum header bytes of a client that has not presented the token yet."""
 _MOST_STRANGERS, _MOST_STRANGE_SECONDS = 16, 10
-"""Maximum number of clients without token at once, and seconds until each is disconnected."""
+"""Maximum number of simultaneous clients without token, and seconds after which such a client is disconnected."""
 
 _PREFIX = struct.Struct("<IQ")
 # Only little-endian, so that both sides agree on the byte order without negotiating it.
@@ -76,7 +76,7 @@ _DTYPES = ("|u1", "|i1", "<u2", "<i2", "<u4", "<i4", "<u8", "<i8", "<f2", "<f4",
 _BITS = "bits"
 _MOST_AXES = 8
 _SMALL_BYTES = 2**19
-"""Small arrays are joined up to this size, because each write wakes the reader."""
+"""Parts of a frame are joined to writes of up to this size in bytes, because each write wakes the reader."""
 # From <linux/prctl.h>; Python has no constant for it.
 _PR_SET_PDEATHSIG = 1
 
@@ -119,10 +119,10 @@ class Stream:
         self.most_body = most_body
 
     def before_read(self) -> None:
-        """Wait until data can be read; subclasses enforce time limits here."""
+        """Do nothing; subclasses wait here until data can be read, and enforce limits."""
 
     def before_write(self) -> None:
-        """Wait until data can be written."""
+        """Do nothing; subclasses wait here until data can be written, and enforce limits."""
 
     def before_arrays(self, announced: Sequence[tuple[str, tuple[int, ...], str | None]]) -> None:
         """Do nothing; subclasses check dtype, shape and file of the arrays here, before any allocation."""
@@ -147,7 +147,7 @@ class Stream:
 
         Raises:
             EOFError: the other side closed the connection.
-            ProtocolError: the data are not a frame, or exceed a limit.
+            ProtocolError: the data are not a frame or exceed a limit, or a shared file is not the announced array.
         """
         lengths = bytearray(_PREFIX.size)
         self.read_into(lengths)
@@ -210,7 +210,7 @@ class Body:
 
     Args:
         description: entry in the header: dtype and shape, and the file of a shared array.
-        size: number of bytes after the header.
+        size: number of its bytes in the body of the frame; 0 for a shared array.
         parts: function that returns the bytes in parts, so that a large array need not be in memory as a whole.
     """
 
@@ -228,8 +228,10 @@ class Body:
 def as_body(array: Any) -> Body:
     """Convert an array to the format of the protocol: little-endian, C order, bool as packed bits.
 
+    A `Body` is returned unchanged.
+
     Raises:
-        TypeError: the array does not contain numbers.
+        TypeError: the array contains something other than bool, integers and float16 to float64.
     """
     if isinstance(array, Body):
         return array
@@ -325,8 +327,8 @@ def flatten(value: Any, arrays: list[Any]) -> Any:
     """Convert a value to JSON; append its arrays to `arrays`, and refer to them by index.
 
     Raises:
-        TypeError: the value contains something other than arrays, numbers, strings, tuples, lists
-            and dictionaries with string keys.
+        TypeError: the value contains something other than None, arrays, bools, numbers, strings,
+            tuples, lists and dictionaries with string keys.
     """
     if value is None or isinstance(value, (bool, str)) or type(value) in (int, float):
         return value
@@ -483,7 +485,7 @@ class Prediction:
     Args:
         mask: bool, shape of the sample; uint8 labels for several objects.
         logits: value that the next round receives as `dialogue.logits`: arrays, or arrays in
-            tuples, lists and dictionaries; None.
+            tuples, lists and dictionaries; None if there is none.
         score: the model's own estimate of its quality, or None.
         candidates: frames of a video in which the model requests the next prompts, or None.
     """
@@ -635,7 +637,8 @@ class Model:
         options: options of its constructor.
 
     Raises:
-        Refused: options are unknown, or a capability is declared incorrectly.
+        Refused: an option is unknown or has no default, a capability is declared incorrectly, or the model has no
+            `encode` or no `predict`.
     """
 
     def __init__(self, kind: Callable[..., Any], options: Mapping[str, Any]) -> None:
@@ -686,7 +689,7 @@ class Model:
         return kinds
 
     def described(self) -> dict[str, Any]:
-        """Return the response to a hello message."""
+        """Return what the response to a hello message says about the model."""
         model = self.model
         return {
             "protocol": PROTOCOL,
@@ -706,7 +709,7 @@ class Model:
         }
 
     def identity(self) -> dict[str, Any]:
-        """Return the SHA-256 of the adapter's file and of each file in the model's `weights`."""
+        """Return the SHA-256 of the adapter's files (main program, class of the model) and of the model's `weights`."""
         weights: Any = getattr(self.model, "weights", ()) or ()
         files = (
             [weights]
@@ -731,7 +734,7 @@ class Model:
 
 
 def environment() -> dict[str, str]:
-    """Return the versions of Python and of the relevant imported packages."""
+    """Return the type of the machine, and the versions of Python and of those relevant packages that are imported."""
     versions = {"python": platform.python_version(), "machine": platform.machine()}
     for name in (
         "numpy",
@@ -779,7 +782,7 @@ class Conversation:
 
     Args:
         stream: connection to the host.
-        models: returns the model for given options, built only once.
+        models: returns the model for given options; builds it only once for the same options.
         lock: locked while a model works, because a listening worker may have several hosts.
     """
 
@@ -808,7 +811,7 @@ class Conversation:
         }
 
     def hold(self) -> None:
-        """Answer requests until the host sends bye or disconnects."""
+        """Answer requests until the host sends bye, disconnects or violates the protocol."""
         while True:
             try:
                 request, arrays = self._stream.receive()
@@ -958,7 +961,7 @@ def _is_ours(error: BaseException) -> bool:
 
 
 def _content_of(path: Any) -> str:
-    """Return the content of a small file, which proves to the host that both access the same disk."""
+    """Return the start of a file, which proves to the host that both access the same disk; "" if it is unreadable."""
     try:
         with open(str(path), "rb") as file:
             return file.read(200).decode("ascii", "replace")
@@ -1173,7 +1176,7 @@ def _meet(
 
 
 def _shows_token(connection: socket.socket, token: str) -> bool:
-    """Return whether the client presents the token in time, before it sends anything else."""
+    """Return whether the client's first message has the token; disconnect a client that sends no message in time."""
     if connection.family != socket.AF_UNIX:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -1188,7 +1191,7 @@ def _shows_token(connection: socket.socket, token: str) -> bool:
     shown = str(request.get("token", "")) if request.get("verb") == "token" else ""
     if not hmac.compare_digest(shown.encode("utf-8", "surrogatepass"), token.encode("utf-8")):
         time.sleep(0.5)  # slows down guessing
-        refusal = f"wrong token; set {TOKEN} to the worker's"
+        refusal = f"wrong token; set {TOKEN} to the token of the worker"
         stream.send({"id": request.get("id"), "error": {"kind": "token", "message": refusal}})
         return False
     stream.send({"id": request.get("id"), "ok": {}})

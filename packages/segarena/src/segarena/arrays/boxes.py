@@ -9,7 +9,7 @@ import numpy as np
 from segarena.samples import Mask
 
 Window: TypeAlias = tuple[slice, ...]
-"""One half-open slice per axis; `array[window]` is the crop. An empty window has start == stop."""
+"""One half-open slice per axis; `array[window]` is the crop. A window with start >= stop on an axis is empty."""
 
 
 def bounding_window(mask: Mask) -> Window:

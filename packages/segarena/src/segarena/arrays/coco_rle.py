@@ -110,7 +110,7 @@ class Rle:
         """Return the index of the first non-empty column, and the columns up to the last non-empty one, bool (H, n).
 
         Raises:
-            InvalidMask: as `lengths`.
+            InvalidMask: the string is invalid; see `lengths`.
         """
         height = self.shape[0]
         lengths = self.lengths

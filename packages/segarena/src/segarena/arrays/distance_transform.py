@@ -1,8 +1,8 @@
 """Exact Euclidean distance transforms of masks and their maxima, in squared whole pixels.
 
-Distances are measured from a True pixel to the nearest False pixel; everything outside the frame
-counts as False. They are squared integers, because floating-point distances of different libraries
-differ in their last digit, which would break ties at random.
+Distances are measured from a True pixel to the nearest False pixel; unless stated otherwise,
+everything outside the frame counts as False. They are squared integers, because floating-point
+distances of different libraries differ in their last digit, which would break ties at random.
 """
 
 from __future__ import annotations

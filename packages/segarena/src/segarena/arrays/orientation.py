@@ -52,8 +52,8 @@ class Grid:
         is_flipped: for each canonical axis, whether it runs against its stored axis.
 
     Raises:
-        InvalidImage: the shape does not have three axes with voxels, or the affine is not 4 x 4, is not finite, exceeds
-            1e9 mm, has a spacing of zero or is singular.
+        InvalidImage: the shape does not have three axes with voxels, or the affine is not 4 x 4, has a last row other
+            than 0 0 0 1, is not finite, exceeds 1e9 mm, has a spacing of zero or is singular.
         InvalidInput: `slice_axis` is unknown.
     """
 

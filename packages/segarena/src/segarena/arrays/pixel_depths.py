@@ -97,7 +97,10 @@ def pixel_depths(mask: Mask) -> PixelDepths:
 
 
 def thin_mask_depths(*masks: Mask) -> list[PixelDepths | None]:
-    """Return `pixel_depths` of several masks of one shape at once; None for volumes and for masks that are not thin.
+    """Return `pixel_depths` of several masks of one shape at once; None where a distance transform is as fast.
+
+    The result is None for a mask that is not thin. It is None for every mask if they are volumes, or
+    very small or very large images, or if the search would take too long.
 
     The distance to the nearest edge within a row follows from the runs of the row. The nearest edge
     overall lies in that row or in a row above or below; these rows are visited outwards as long as

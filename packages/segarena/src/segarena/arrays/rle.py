@@ -150,7 +150,7 @@ def unpack_lengths(data: bytes) -> NDArray[np.int64]:
     [1, 2, 1]
 
     Raises:
-        InvalidMask: the data ends inside a length.
+        InvalidMask: the data ends inside a length, or a length takes more than 9 bytes.
     """
     packed = np.frombuffer(data, dtype=np.uint8)
     lengths, sizes = decode_digits(packed, bits=_BITS)

@@ -1,8 +1,8 @@
 """Slices of a volume: selection, the object's centre in a slice, and interpolation of prompts between slices.
 
-Slices are taken along the first axis. Values are rounded half to even in integer arithmetic, so
-that no result depends on the last digit of a float. Source: RadioActive, sections 2.1 and 2.2, with
-the rules of its published code.
+Slices are taken along the first axis. Interpolated values are rounded half to even in integer
+arithmetic, so that they do not depend on the last digit of a float. Source: RadioActive, sections
+2.1 and 2.2, with the rules of its published code.
 """
 
 from __future__ import annotations

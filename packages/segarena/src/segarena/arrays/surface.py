@@ -31,8 +31,8 @@ class Surface(NamedTuple):
     Attributes:
         positions: int64 (n, axes). For "voxel-border" these are voxels; for "marching-cubes" position i is the corner
             between voxels i - 1 and i along each axis.
-        areas: float64 (n,), in squared units of the spacing, or in units for images; 0 for elements
-            excluded from scoring.
+        areas: float64 (n,): for "marching-cubes" in squared units of the spacing, or in units for
+            images; for "voxel-border" 1; in both cases 0 for elements excluded from scoring.
     """
 
     positions: NDArray[np.int64]

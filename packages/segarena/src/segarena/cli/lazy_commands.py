@@ -30,7 +30,7 @@ from segarena.terminal.help_format import HelpCommand, HelpGroup, first_paragrap
 
 ENTRY_POINTS = "segarena.commands"
 _HELP = "commands"
-"""Name under which the help of added commands is stored."""
+"""Name under which the help texts of added commands are stored."""
 ADDED_PANEL = "Systems and other packages"
 """Help heading for commands that other packages or segarena's own systems add."""
 

@@ -138,7 +138,7 @@ def reproduce(
 
 @dataclass(frozen=True, kw_only=True)
 class _Request:
-    """The requested part of a table, with settings; the methods return whether everything was measured."""
+    """The requested part of a table, with settings; `measure` and `run` return whether the exit code is 0."""
 
     table: PublishedTable
     models: Sequence[str]
@@ -150,7 +150,7 @@ class _Request:
     is_dry: bool
 
     def measure(self) -> bool:
-        """Measure the values with the table's own function; return whether all were measured."""
+        """Measure with the table's own function; return True if all datasets were found, and always in a dry run."""
         of_data = {
             name: dataset_requirements(self.table, name, self.places) for name in self.datasets
         }
@@ -179,7 +179,7 @@ class _Request:
         return self.is_dry or len(folders) == len(self.datasets)
 
     def run(self) -> bool:
-        """Run the benchmark of the table for each available model and dataset."""
+        """Run the benchmark of the table for each available model and dataset; return whether every run succeeded."""
         left_out = unmeasured_reasons(self.table)
         for line in left_out:
             typer.secho(f"not measured: {line}", fg="yellow")

@@ -75,7 +75,8 @@ def run(
         bool,
         typer.Option(
             "--isolate",
-            help="Run the segmenter in a process without access to the ground truth and the dataset (bubblewrap).",
+            help="Run the segmenter in a process without the ground truth; with bubblewrap, it cannot read the dataset "
+            "either.",
             rich_help_panel=RARE,
         ),
     ] = False,
@@ -127,7 +128,7 @@ def run(
         segarena run --challenge https://lab.example/challenges/spring -s my_model.py:MyModel
 
     Exit code 0: success; 1: failed dialogues, samples not loaded, or differences found by --verify;
-    2: invalid request, or all failed; 130: interrupted.
+    2: invalid request, or the first samples all failed for the same reason; 130: interrupted.
     """
     options: dict[str, Any] = {
         "keep_going": keep_going,

@@ -137,7 +137,7 @@ def _value(text: str) -> object:
 def _sheet(worker: str, found: Sequence[CheckResult]) -> Sheet:
     return Sheet(
         name="check",
-        caption=f"{worker}, tested with invalid requests",
+        caption=f"{worker}, tested with valid and invalid requests",
         head=("", "it", "what came"),
         rows=tuple(
             ("right" if each.has_passed else "WRONG", each.check, each.details) for each in found

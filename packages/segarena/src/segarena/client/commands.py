@@ -194,8 +194,8 @@ def submit(
     server evaluates the masks of a run folder again.
 
     The server checks a submission first: it reports all problems at once, and a rejected submission
-    does not count as a run. Exit code 1: rejected. If you repeat the command, it waits for the same
-    submission; with another --name it submits again.
+    does not count as a run. Exit code 1: rejected, or the check failed. If you repeat the command,
+    it waits for the same submission; with another --name it submits again.
     """
     with one_line_errors("stopped waiting; the server still evaluates the submission"):
         chosen = kind or detect_kind(path)

@@ -74,7 +74,7 @@ class Connection:
         server: URL of the server.
         token: sent with each request; never part of error messages or of the representation.
         patience_s: how long to retry, in seconds.
-        on_trouble: called with one line when the server is unreachable and retries begin.
+        on_trouble: called with one line when a request has failed twice in a row and is repeated.
         sleep: function that waits between retries.
     """
 

@@ -91,12 +91,13 @@ def evaluate(
     Args:
         challenge: `https://host/challenges/NAME`, with `/PHASE` if several are open.
         segmenter: as for `segarena.evaluate`.
-        rules: options of the benchmark; must be empty, because the organiser sets them.
+        rules: options that the organiser sets, such as `benchmark`; each must be absent or None, or have
+            another value that means "not given".
         out: folder of the run; by default `runs/<challenge>-<phase>-<segmenter>`.
         overwrite: end the run in `out` and start another one; the server counts both runs.
         token: token of the participant; by default as `segarena.client.tokens.token_for` finds it.
         patience_s: how long to retry an unreachable server.
-        on_trouble: called with one line when the server is unreachable and retries begin.
+        on_trouble: called with one line when a request has failed twice in a row and is repeated.
         on_notice: called with one line before the start of a run that will not be ranked.
         skip_trial: start a run in a test phase without the segmenter's answer about a synthetic sample.
         options: other options of `segarena.evaluate` that the organiser does not set.
@@ -205,9 +206,10 @@ def join(
     """Read the challenge and choose the phase and the folder, without starting a run on the server.
 
     Raises:
-        InvalidInput: `challenge` is not the URL of a challenge, or not exactly one phase is open.
+        InvalidInput: `challenge` is not the URL of a challenge, or of an existing phase; or it names no phase, and not
+            exactly one is open.
         RemoteError: the server rejects the request or is unreachable.
-        RunConflict: the folder contains a run in another challenge.
+        RunConflict: the folder contains a run in another challenge or phase, and `overwrite` is False.
     """
     address = read_address(challenge)
     token = token_for(address.server, token)
@@ -253,7 +255,7 @@ def _check_folder(
     address: Address,
     overwrite_by: Connection | None,
 ) -> None:
-    """Raise `RunConflict` if a folder belongs to another challenge; end its run if it may be overwritten."""
+    """Raise `RunConflict` if a folder belongs to another phase; if it may be overwritten, end its run."""
     known = read_participation(folder)
     if known is None:
         return
@@ -269,7 +271,7 @@ def _check_folder(
 
 
 def participant_rules(info: ChallengeInfo, phase: PhaseInfo) -> Benchmark:
-    """Return the benchmark as participants may see it: without metrics if the phase hides scores.
+    """Return the benchmark as participants may see it: without metrics, unless a practice phase shows scores.
 
     Raises:
         PluginError: the package of the benchmark is not installed here.
@@ -318,7 +320,11 @@ def _prompt_kinds(info: ChallengeInfo) -> dict[str, frozenset[str] | None]:
 
 
 def choose_phase(info: ChallengeInfo, address: Address) -> PhaseInfo:
-    """Return the phase that an address names, or the only open phase if it names none."""
+    """Return the phase that an address names, or the only open phase if it names none.
+
+    Raises:
+        InvalidInput: there is no such phase, or not exactly one is open.
+    """
     names = ", ".join(phase.name for phase in info.phases) or "none"
     if address.phase:
         for phase in info.phases:

@@ -80,10 +80,10 @@ def begin_participation(
     overwrite: bool = False,
     kind: ParticipationMode = "dialogue",
 ) -> Participation:
-    """Start a run, or return the run of the folder; requests are repeated until the server has responded once.
+    """Start a run, or return the run of the folder; each call asks the server until it has responded once.
 
     Raises:
-        RunConflict: the folder contains other files.
+        RunConflict: the folder contains other files, or a run of another phase or kind.
         RemoteError: the server rejects the request or is unreachable.
         StoreError: the folder cannot be written.
     """

@@ -23,7 +23,7 @@ def participate_and_show(
     workers: int = 1,
     **options: Any,
 ) -> int:
-    """Run with a progress bar, print the folder and the scores, and return the number of failed dialogues."""
+    """Run with a progress bar, print folder and scores; return the number of failures and of samples not loaded."""
     console = Console(stderr=True, emoji=False)
     here = Path.cwd()
     title = f"{challenge.rstrip('/').rpartition('/challenges/')[2]} · {segmenter}"
@@ -65,7 +65,7 @@ def participate_and_show(
 
 
 def show_scores(folder: Path, console: Console) -> None:
-    """Print the scores and the rank of a run, or a warning if the server is unreachable."""
+    """Print the scores and the rank of a run, or the reason why the server does not send them."""
     try:
         participation, told = read_scores(folder)
     except RemoteError as error:

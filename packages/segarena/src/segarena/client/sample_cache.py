@@ -41,7 +41,7 @@ class SampleCache:
         """Return a packed sample with the announced hash, downloaded if necessary.
 
         Raises:
-            RemoteError: the hash of the download differs.
+            RemoteError: the download fails, or its hash differs.
             StoreError: the folder cannot be created.
         """
         cached = self._blobs.get(info.sha256)

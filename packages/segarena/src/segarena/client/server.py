@@ -29,7 +29,7 @@ _Response = TypeVar("_Response")
 
 
 class DialogueInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """One dialogue about a sample: target index, user, repeat index, and number of objects."""
+    """One dialogue about a sample: index of the target, user, index of the repeat, number of objects, and lift."""
 
     target: str
     user: str
@@ -160,13 +160,13 @@ class Server:
         return self._decode(self.connection.ask("GET", path), AdmissionInfo)
 
     def accept_terms(self, slug: str, version: int) -> AdmissionInfo:
-        """Accept a version of the terms of a challenge."""
+        """Accept a version of the terms of a challenge; return the conditions afterwards."""
         body = msgspec.json.encode({"version": version})
         path = f"/challenges/{slug}/terms"
         return self._decode(self.connection.ask("POST", path, body=body), AdmissionInfo)
 
     def ask_to_join(self, slug: str, message: str) -> AdmissionInfo:
-        """Ask the organisers of a challenge to approve the participant's team."""
+        """Ask the organisers of a challenge to approve the participant's team; return the conditions afterwards."""
         body = msgspec.json.encode({"message": message})
         path = f"/challenges/{slug}/join"
         return self._decode(self.connection.ask("POST", path, body=body), AdmissionInfo)
@@ -210,7 +210,7 @@ class Server:
         number: int,
         body: bytes,
     ) -> bytes:
-        """Send a turn and wait for its reply; the server ignores a turn that it already has."""
+        """Send a turn and wait for its reply; the server evaluates a turn only once, however often it is sent."""
         path = f"/runs/{run}/samples/{key}/turns/{number}"
         answer = self.connection.ask(
             "POST", path, body=body, content_type=CONTENT_TYPE, most_bytes=MAX_REPLY_BYTES

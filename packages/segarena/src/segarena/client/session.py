@@ -82,7 +82,7 @@ class RemoteSession(ParticipantDialogue):
 
     @property
     def has_stored_turn(self) -> bool:
-        """Whether an interrupted run has already sent the next turn."""
+        """Whether an interrupted run has already stored the next turn."""
         return self._exchange.has_stored_turn
 
     def stored_answer(self) -> Prediction | None:

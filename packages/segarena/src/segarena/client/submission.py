@@ -58,7 +58,10 @@ def detect_kind(path: Path) -> SubmissionKind:
 
 
 def pack_files(path: Path) -> bytes:
-    """Return the bytes to upload: a file unchanged, a folder as a zip. The same content gives the same bytes."""
+    """Return the bytes to upload: a file unchanged, a folder as a zip. The same content gives the same bytes.
+
+    The zip leaves out symbolic links and everything named in `_LEFT_OUT`.
+    """
     if path.is_file():
         return path.read_bytes()
     out = io.BytesIO()

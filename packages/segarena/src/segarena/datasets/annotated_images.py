@@ -108,7 +108,8 @@ class AnnotatedImages(ListedDataset[ImageSample]):
         annotations: the content of the files.
 
     Raises:
-        DatasetMissing: there is no picture, or the folder contains none of them.
+        DatasetMissing: the folder of images is missing; or it contains none of the listed images, and no
+            annotation file contains one.
         DatasetError: an image is listed twice.
     """
 
@@ -350,9 +351,13 @@ class _ImageIndex:
         return self._by_path[best[0]] if len(best) == 1 else None
 
     def sample_id(self, image: Path | None, picture: AnnotatedPicture) -> str:
-        """Return the path of the image without suffix; with suffix if several images differ only in it."""
+        """Return the path of the image without suffix; with suffix if several images differ only in it.
+
+        Without an image file, it is the path of the annotation file that contains the image, or else
+        the name in the annotations.
+        """
         if image is None and picture.embedded is not None:
-            # The annotation file of this image alone; its name for the image may be anything.
+            # Such an annotation file belongs to this image alone; its name for the image may be anything.
             return PurePosixPath(picture.folder, picture.source.stem).as_posix()
         if image is None:
             return picture.name or "?"

@@ -190,7 +190,7 @@ class Folder(ListedDataset[ImageSample]):
         return DecodedMask(large, ignore)
 
     def assumptions(self, sample_ids: Sequence[str]) -> Sequence[str]:
-        """Return how masks without EXIF orientation are interpreted; see `orientation_assumptions`."""
+        """Return how masks without EXIF orientation are interpreted, and which names match in another Unicode form."""
         pictures: list[MaskedPhotograph] = []
         for sample_id in sample_ids:
             pair = self._pairs[sample_id]

@@ -87,7 +87,8 @@ class ListedDataset(ABC, Generic[AnySample]):
     """Word for a sample in the counts of `check`; empty for the word of its kind."""
     target_word: ClassVar[str] = "target"
     """Word for a target in the counts of `check`."""
-    # Published sets contain known duplicates, and pairs share their images on purpose.
+    # False here, because published datasets contain known duplicates, and datasets of image pairs repeat
+    # images on purpose.
     reports_duplicates: ClassVar[bool] = False
     """Whether `check` reports equal samples and equal masks."""
 

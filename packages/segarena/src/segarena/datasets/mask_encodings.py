@@ -26,7 +26,7 @@ _MOST_NAMED = 4
 
 
 class DecodedMask(NamedTuple):
-    """Content of a mask file: bool (H, W) masks by object name, and the ignored pixels."""
+    """Content of a mask file: bool (H, W) masks by object name, and the ignored pixels (None if there are none)."""
 
     masks: dict[str, Mask]
     ignore: Mask | None
@@ -65,7 +65,8 @@ class MaskEncoding:
         """Return the objects in a mask file, named "" (binary), "3" (index) or "#ff0000" (colour), in ascending order.
 
         Raises:
-            InvalidMask: the file is unreadable, empty, or has values outside the encoding.
+            InvalidMask: the file is unreadable, has no object pixel, has values outside the encoding, or has a
+                lossy format, which only "binary" allows.
         """
         self._check_lossless(path)
         if self.kind == "colour":

@@ -3,8 +3,8 @@
 Photographs are rotated upright by their EXIF orientation, and so is a mask that has this tag. A
 mask without the tag is assumed to be drawn on the upright photograph ("upright"), unless an option
 of the dataset says that it shows the stored pixels ("stored"). A wrong assumption is only visible
-in the shape if the photograph is not square and is rotated by 90 degrees, so datasets count and
-name all other cases.
+in the shape if the photograph is not square and is rotated by 90 degrees. Datasets therefore report
+the number of all other cases, with an example.
 """
 
 from __future__ import annotations

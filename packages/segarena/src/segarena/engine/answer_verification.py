@@ -63,7 +63,7 @@ def verify_answers(
     count: int,
     executor: Executor,
 ) -> Agreement:
-    """Replay `count` answers of a run and return their agreement with the recorded ones.
+    """Replay up to `count` answers of a run and return their agreement with the recorded ones.
 
     The seed of the run selects them among the answers whose masks were stored. Each answer is
     replayed twice, starting at the first round of its dialogue: alone, and in a batch with a copy
@@ -113,7 +113,7 @@ def _choose_answers(folder: RunFolder, count: int) -> dict[AnswerKey, Answer]:
 def _prompts_before(
     folder: RunFolder, keys: Iterable[AnswerKey]
 ) -> dict[str, dict[ReplayKey, list[RoundPrompts]]]:
-    """Return the prompts of each dialogue up to its chosen answer, by sample."""
+    """Return the prompts of each dialogue up to its last chosen answer, by sample."""
     last_rounds: dict[tuple[str, ReplayKey], int] = {}
     for sample, target, user, repeat, round_ in keys:
         dialogue = (sample, (target, user, repeat))

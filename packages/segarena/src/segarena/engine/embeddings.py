@@ -111,7 +111,7 @@ class Encoder:
         """Return the encoding of `sample`; propagates any exception of the segmenter.
 
         Raises:
-            SegmenterError: the result of `pack` contains values other than named numeric arrays.
+            SegmenterError: the result of `pack` contains an array of Python objects.
         """
         known, encoding = self._ahead.pop(sample.id, (None, None))
         if known is not sample:
@@ -236,7 +236,7 @@ def segmenter_key(
     described: Mapping[str, Any] | None,
     environment: Mapping[str, str],
 ) -> str:
-    """Return a hash of everything that determines a segmenter's encodings; empty if they must not be cached.
+    """Return a hash of everything that determines a segmenter's encodings; empty if they cannot be cached.
 
     Args:
         segmenter: needs `pack` and `unpack`; an object without a registered name needs `fingerprint` too.
@@ -263,7 +263,7 @@ def device_of(segmenter: Any) -> str:
 
 
 def sample_key(segmenter: str, sample: Sample) -> str:
-    """Return the cache key of an encoding: a hash of the segmenter's key and of every pixel."""
+    """Return the cache key of an encoding: a hash of the segmenter's key, all pixels and the properties of a volume."""
     digest = hashlib.sha256(segmenter.encode())
     for name, values in _encoder_inputs(sample):
         array = np.ascontiguousarray(values)
@@ -279,7 +279,7 @@ def to_bytes(arrays: Mapping[str, Any]) -> bytes:
     """Serialize named arrays as a checksum followed by an uncompressed NPZ file.
 
     Raises:
-        SegmenterError: a value is not a numeric array.
+        SegmenterError: a value is not an array of numbers but of Python objects.
     """
     buffer = BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
@@ -338,9 +338,9 @@ def class_source_files(kind: type) -> dict[str, Path]:
 
     For a class in a package, these are all files of the package, because a class rarely works
     without the rest of its package. For a class in a standalone file, they are that file and the
-    modules that it imports from the same folder. Base classes count as well, and all of segarena if
-    one of them is part of it. The result is empty for compiled classes and for classes defined in a
-    console.
+    modules that it imports from the same folder. Base classes count as well: all of segarena if one
+    of them is part of it, and only the file of the class for those in other packages. A compiled
+    class, or one that was defined in a console, adds no file.
     """
     own_package = kind.__module__.partition(".")[0]
     files = dict[str, Path]()

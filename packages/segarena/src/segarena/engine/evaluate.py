@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 FIRST_SAMPLES = 3
-"""A run stops early if everything fails for the same cause in this many samples at its start."""
+"""With `keep_going=False`, a run ends early if everything fails for the same cause in this many first samples."""
 
 MAX_REPORTED_CAUSES = 5
 """Maximum number of failure causes reported during a run; its summary counts them all."""
@@ -81,7 +81,7 @@ def evaluate(
     on_progress: OnProgress = ignore_progress,
     **options: Any,
 ) -> RunFolder:
-    """Evaluate `segmenter` on `benchmark` and return the finished run; the same `out` resumes a run.
+    """Evaluate `segmenter` on `benchmark` and return the finished run; a run that `out` contains is resumed.
 
     Args:
         benchmark: a plug-in as written ("clicks"), or an object.
@@ -111,8 +111,8 @@ def evaluate(
             `workers=0`.
         on_progress: called with the state of the run.
         options: seed, repeats, limit, keep_rounds, time_limit_s, name, note, tags, cache, cache_gb,
-            prefetch, prefetch_gb, check_plugins, isolate: see `segarena.engine.plan.Plan`; and the
-            benchmark's own, like `protocol="published"`.
+            prefetch, prefetch_gb, check_plugins, isolate, fingerprint: see
+            `segarena.engine.plan.Plan`; and the benchmark's own, like `protocol="published"`.
 
     Raises:
         SegarenaError: raised before the run begins, if something is missing or incompatible.
@@ -473,7 +473,10 @@ def _advance(
     reported: set[str],
     folder: Path,
 ) -> None:
-    """Add a sample to the progress; add a note and a traceback for each failure cause not in `reported`."""
+    """Add a sample to the progress, with a note for each new failure cause up to `MAX_REPORTED_CAUSES` causes.
+
+    The note contains the traceback, if there is one; the traceback is also written to the run folder.
+    """
     for cause in result.causes:
         if not cause.first.is_of_loading:
             progress.failures += cause.count
@@ -496,7 +499,7 @@ def _advance(
 
 
 class _FirstSamples:
-    """The first `FIRST_SAMPLES` samples that have any result, in the order in which they were started.
+    """The first `FIRST_SAMPLES` samples with an answer or a failure, in the order in which they were started.
 
     The order makes the outcome independent of worker speed.
     """

@@ -190,10 +190,10 @@ def _build(
     supports: Sequence[tuple[Path, Path]],
     mark: FolderProbe | None,
 ) -> Callable[[tuple[Path, Path]], tuple[bool, bytes]]:
-    """Return the function that segments one pair (image, mask file) and returns whether the mask has a pixel.
+    """Return the function that segments the image of a pair (image, mask file) and writes the mask file.
 
-    On a machine that does not share the output folder, the function returns the bytes of the file
-    instead of writing it.
+    The function returns whether the mask has a pixel, and b"". On a machine that does not share the
+    output folder, it returns the bytes of the file in place of b"" and writes nothing.
     """
     built: Any = build("segmenter", segmenter)
     if not segmenter_capabilities(built).understands("support"):

@@ -1,7 +1,7 @@
 """Forecast of a run's cost from a few of its samples.
 
-The trial takes at most about a tenth of the forecast time, plus startup and one encoder pass. If a
-run has few samples, the trial runs part of the dialogues, or some rounds of a single one. Samples
+By default, the trial takes at most about a tenth of the forecast time, plus startup and one encoder
+pass. If a run has few samples, the trial runs part of the dialogues, or some rounds of one. Samples
 differ most in their number of targets. Therefore targets are counted in all samples that can be
 loaded in a few seconds, and the measured times are scaled to that number; encoder passes are scaled
 to the number of samples.
@@ -215,7 +215,7 @@ def extrapolate(
         failures: number of failed dialogues of the trial.
         workers: number of processes of the run.
         concurrent: number of samples that run concurrently.
-        gpus: number of GPUs of the workers, if the device is one.
+        gpus: number of GPUs of the workers, if the device is a GPU.
         startup_s: seconds before the first sample.
         device: device of the segmenter.
         process_bytes: peak memory of the timed process.
@@ -277,14 +277,14 @@ def _concurrent_samples(
 
 
 def _gpus(executor: Executor) -> float:
-    """Return the number of GPUs of the workers, or 1 if they run on this machine."""
+    """Return the number of GPUs of workers on a cluster, at least 1; return 1 for workers on this machine."""
     if isinstance(executor, Ray):
         return max(1.0, executor.workers * executor.gpus_per_worker)
     return 1.0
 
 
 def _target_factor(trials: Sequence[TimedSample], targets: float) -> float:
-    """Return the mean number of targets divided by the mean of the trials; 1 if the trials had no targets."""
+    """Return the mean number of targets divided by their mean number in the trials; 1 if the trials had none."""
     tried_targets = sum(trial.targets for trial in trials)
     return targets * len(trials) / tried_targets if tried_targets else 1.0
 

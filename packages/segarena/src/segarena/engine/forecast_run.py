@@ -16,7 +16,7 @@ from segarena.records.parquet_tables import parquet_bytes, seal_parquet
 from segarena.roles import Dataset
 
 MAX_COUNTING_S = 10.0
-"""Time limit for counting targets."""
+"""Time limit in seconds for counting targets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +53,10 @@ class TimedSample:
         return self.times(self.rounds_at_most / self.rounds) if self.rounds else self
 
     def times(self, factor: float) -> TimedSample:
-        """Return the cost of `factor` times as many predictions with the same encoding."""
+        """Return the cost with durations for `factor` times as many predictions.
+
+        Loading and encoding take as long as before, and all fields other than durations are unchanged.
+        """
         encode_s = self.before_s if self.encodes else 0.0
         constant_s = self.load_s + self.before_s
         return replace(

@@ -19,7 +19,7 @@ class SampleWorkload:
 
     Attributes:
         load_s: seconds that loading the sample took.
-        targets: number of targets of the sample.
+        targets: number of targets with a dialogue.
         rounds_at_most: total rounds of all dialogues about the sample if each continues to the last round.
         share: the part of these rounds to run, above 0 and at most 1.
     """
@@ -31,7 +31,7 @@ class SampleWorkload:
 
 
 EMPTY_WORKLOAD = SampleWorkload()
-"""Workload of a sample that could not be loaded, or has no targets."""
+"""Workload of a sample that could not be loaded, or has no dialogues."""
 
 
 def open_session_subset(
@@ -39,7 +39,7 @@ def open_session_subset(
     sample: Sample,
     part: float,
 ) -> tuple[list[Session], SampleWorkload]:
-    """Return sessions with about `part` of the rounds about a sample, and the workload.
+    """Return sessions about a sample that have roughly the fraction `part` of its rounds, and the workload.
 
     The sessions are spread evenly over all sessions. If `part` is less than one session, the result
     is one session with fewer rounds, but at least `MIN_ROUNDS`.

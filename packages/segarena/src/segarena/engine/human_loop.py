@@ -1,7 +1,7 @@
 """Run samples with human users: several samples are open at a time, and people have priority.
 
 A person takes minutes where a simulated user takes no time, and several people work on different
-targets. So one process keeps samples open as long as they have seats, answers people who gave
+targets. So one process keeps each sample open until its dialogues are over, answers people who gave
 prompts, runs the dialogues of simulated users round by round in between, and opens further samples
 while nobody waits.
 """
@@ -392,7 +392,7 @@ class _Seat:
 
 
 def run_lengths_of(mask: Mask | Labels, objects: int) -> tuple[bytes, ...]:
-    """Return the run lengths of each object; a bool mask is one object, and each label from 1 is another."""
+    """Return the run lengths of each object; a bool mask is one object, and so is each label from 1 to `objects`."""
     if mask.dtype == np.bool_:
         one_object = mask.view(np.bool_)
         return (encode_rle(one_object),)

@@ -74,7 +74,7 @@ def _in_order(
 
 
 def _encoder_passes(kept: Iterable[Timing], new: Iterable[Timing]) -> list[Timing]:
-    """Return the encoder passes of kept and new rows; a repeated pass counts once, with its new time."""
+    """Return the encoder passes of kept and new rows; a single pass that was repeated has its new time."""
     kept_passes = _passes_by_target(kept)
     new_passes = _passes_by_target(new)
     for target, passes in kept_passes.items():

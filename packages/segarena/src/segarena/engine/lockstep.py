@@ -73,7 +73,7 @@ class RunCast:
 
     Attributes:
         users: the users, by their names in the records.
-        repeats: number of dialogues of each user about each target.
+        repeats: number of dialogues of each user about each target, unless the user determines its own number.
         encoder: encodes with the segmenter, or reads encodings from the cache.
         prefetcher: loads the samples, some of them ahead; None loads each when it is opened.
         user_abilities: capabilities of the users, by the same names.
@@ -299,7 +299,7 @@ class OpenSample:
             yield
 
     def rows(self) -> Rows:
-        """Return the rows of the encoder passes and of all dialogues."""
+        """Return the rows of the encoder passes, of all dialogues, and of the targets that no user chose."""
         rows = Rows()
         # A network that encodes with prompts has no separate encoder pass.
         is_timed = not self._cast.segmenter_abilities.encodes_with_prompts
@@ -531,7 +531,7 @@ class _BatchPredictor:
             return cast.segmenter.predict(self._encoded, dialogues)
 
     def _time_factor(self, count: int, *, has_supports: bool) -> float:
-        """Return the time limit as a multiple of one prediction; a segmenter that encodes on demand needs more."""
+        """Return the time limit as a multiple of that of one prediction; encoding on demand raises it."""
         encodes = has_supports or pass_seconds(self._encoded) is not None
         # A batch may take as long as its dialogues one by one.
         return count * (1 + SLOW_CALLS * encodes)

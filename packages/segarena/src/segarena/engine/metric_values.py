@@ -31,8 +31,8 @@ def metric_values(
         check: whether to detect metrics that modify the comparison.
 
     Raises:
-        PluginError: a metric returns columns other than those it declares, or modified the
-            comparison.
+        PluginError: a metric returns columns other than those it declares, or a value that is not
+            a number, or modified the comparison.
     """
     values: dict[str, float] = {}
     for metric in metrics:
@@ -61,7 +61,8 @@ def part_values(
     Object labels start at 1, frame indices at 0.
 
     Raises:
-        PluginError: two metrics return values for different objects or frames.
+        PluginError: two metrics return values for different objects or frames, or the values of a
+            metric are not an array of shape (objects, frames).
     """
     columns: dict[str, NDArray[np.float64]] = {}
     for metric in metrics:

@@ -109,7 +109,7 @@ def _add_class(
     digest: _Hash,
     seen: set[int],
 ) -> None:
-    """Hash the methods and attributes of a class and of its bases outside the standard library."""
+    """Hash the methods and plain attributes of a class and of its bases outside the standard library."""
     for base in kind.__mro__:
         if base is object or _is_from_standard_library(base):
             continue
@@ -139,7 +139,7 @@ def _add_code(code: CodeType, digest: _Hash) -> None:
 
 
 def _as_array(thing: Any) -> NDArray[Any] | None:
-    """Return the values of an array or a PyTorch tensor; None for anything else."""
+    """Return the values of an array or a PyTorch tensor; None for an array of objects and for anything else."""
     if isinstance(thing, np.ndarray):
         array = cast("NDArray[Any]", thing)
         return None if array.dtype.hasobject else array

@@ -77,7 +77,7 @@ LONGEST_S = 1e6
 """Maximum time limit, about 11 days; an alarm cannot be infinite."""
 
 _GRACE_S = 5.0
-"""Seconds between the alarm inside a process and its termination from outside."""
+"""Longest time in seconds between the alarm inside a process and the end of the process from outside."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +89,7 @@ class Plan:
         segmenter: a plug-in, an object with the segmenter's methods, or None if the participant's own script answers.
         dataset: a plug-in, or an object.
         seed: seed of all random streams.
-        repeats: number of dialogues of each user about each target.
+        repeats: number of dialogues of each user about each target, unless the user determines its own number.
         limit: number of samples to take from the start of the dataset; None takes all.
         keep_rounds: rounds after which masks are stored.
         time_limit_s: time limit of one prediction.
@@ -187,7 +187,7 @@ class Plan:
         return metrics, users
 
     def describe(self, dataset: Dataset) -> RunConfiguration:
-        """Return the configuration for run.json, without settings that do not affect the results."""
+        """Return the configuration for run.json, which omits settings such as the cache and the prefetching."""
         rules = self.benchmark
         samples = _sample_ids(dataset)[: self.limit]
         _check_text(dataset, "name", dataset.name)
@@ -221,7 +221,7 @@ class Plan:
 
     @property
     def _label(self) -> str:
-        # For a script that runs the loop itself, this is the only name.
+        # Without a segmenter, `_called` already records this name.
         return "" if self.segmenter is None else self.name
 
     def _encoder(self, segmenter: Any) -> Encoder:
@@ -338,9 +338,8 @@ def make_plan(
     Raises:
         UnknownPlugin: the benchmark does not exist.
         PluginInvalid: neither the plan nor the benchmark has a given option, or the benchmark rejects its value.
-        InvalidInput: a value has a wrong type; rounds, repeats or limit are below 1; there is no
-            time or cache space; a string is passed instead of a list of plug-ins; or a user is
-            named twice.
+        InvalidInput: a value has a wrong type or is out of range; a string is passed instead of a
+            list of plug-ins; or two users have the same name.
     """
     for name, given in (("users", users), ("metrics", metrics)):
         if isinstance(given, str):
@@ -464,7 +463,7 @@ def _rules(benchmark: Plugin | Benchmark, own: dict[str, Any]) -> Benchmark:
 
 
 def environment() -> dict[str, str]:
-    """Return the software versions that can change the results of a run."""
+    """Return the type of this machine and the software versions, which can change the results of a run."""
     return {"python": platform.python_version(), "machine": platform.machine(), **_versions()}
 
 

@@ -15,7 +15,7 @@ from segarena.errors import PredictTimeout, SegarenaError, WorkStopped
 from segarena.tracebacks import own_frames, own_traceback, with_location
 
 TRACEBACKS_FILE = "tracebacks.txt"
-"""File in a run folder with a traceback for each cause of failure."""
+"""File in a run folder with a traceback for each failure cause that was reported."""
 
 _MAX_COLLECTED = 20
 """Maximum number of tracebacks of one sample; its failures mostly have one cause."""
@@ -25,7 +25,7 @@ _is_debugging: ContextVar[bool] = ContextVar("is_debugging", default=False)
 
 
 def describe_error(where: str, error: Exception) -> str:
-    """Return the message of a failure; collect its traceback, or open the debugger on it.
+    """Return the message of a failure; where this is enabled, collect its traceback and open the debugger on it.
 
     Raises:
         WorkStopped: the debugger was closed.

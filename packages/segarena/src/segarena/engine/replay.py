@@ -35,7 +35,7 @@ AnswerKey: TypeAlias = tuple[str, str, str, int, int]
 """Key of an answer: (sample, target, user, repeat, round)."""
 
 Answer: TypeAlias = list[MaskRow] | str
-"""The mask of each object, or the reason for its absence."""
+"""The mask of each object, or the reason why there is no answer."""
 
 _MISSING = "no answer: a round before it failed"
 
@@ -89,7 +89,7 @@ def replay_rows(
     limit: TimeLimit,
     request: ReplayRequest,
 ) -> Rows:
-    """Replay dialogues; return all rows of their records."""
+    """Replay dialogues; return their rows of all tables."""
 
     def open_replayed(cast: RunCast, sample: Sample) -> list[Session]:
         replayed: list[Session] = []
@@ -104,7 +104,7 @@ def replay_rows(
 
 
 def answers_in(rows: Rows) -> dict[AnswerKey, Answer]:
-    """Return the answers and failures in some rows."""
+    """Return the answers and failures that rows contain, by key."""
     found: dict[AnswerKey, Answer] = {}
     for mask in rows.masks:
         masks = found.setdefault(key_of(mask), [])
@@ -155,7 +155,10 @@ def name_of(key: AnswerKey) -> str:
 
 
 class _RecordedUser:
-    """A user that repeats recorded prompts and then has nothing more to correct."""
+    """A user that repeats recorded prompts, and then has nothing more to correct.
+
+    Rounds without recorded prompts are requested from the original user.
+    """
 
     def __init__(self, user: User, recorded: Sequence[RoundPrompts]) -> None:
         self._user = user
@@ -178,7 +181,10 @@ def _replay(session: Session, recorded: Sequence[RoundPrompts]) -> Session:
 
 
 def iou_of_answers(first: Answer, second: Answer) -> float:
-    """Return the lowest IoU over the objects of two answers; 1 only if they are equal, 0 if one is missing."""
+    """Return the lowest IoU over the objects of two answers; 1 only if they are equal.
+
+    The result is 0 if an answer is missing, or if the answers have different numbers of objects.
+    """
     if isinstance(first, str) or isinstance(second, str) or len(first) != len(second):
         return 0.0
     pairs = zip(first, second, strict=True)

@@ -66,7 +66,7 @@ class RoundRecorder:
         values: Mapping[str, float],
         parts: Iterable[tuple[int, int, Mapping[str, float]]] = (),
     ) -> None:
-        """Record a round: its metric values, and the dialogue, whose `previous` is the answer."""
+        """Record an answered round: its duration, its metric values and `dialogue`, whose `previous` is the answer."""
         self.answered += 1
         key = self.about.key
         round_ = self.answered

@@ -83,8 +83,8 @@ def compare_configurations(
     """Return the difference between the requested configuration `asked` and that of the run `existing` in `folder`.
 
     Raises:
-        RunConflict: the configurations belong to different runs; the message names the first difference, and edited
-            files before options.
+        RunConflict: the configurations belong to different runs; the message names the first difference. Edited
+            files of plug-ins are not an error here, but part of the result.
     """
     before = existing.identity
     more_users = _added_users(existing, asked)
@@ -303,7 +303,7 @@ def _holds_data(
     before: Identity | None,
     data: Fingerprints,
 ) -> bool:
-    """Return whether `data` contains all files of the run so far, unchanged; True if the run recorded none."""
+    """Return whether `data` has all data files of the run, unchanged; True if the run has no hash of its data."""
     if before is None or not before.data:
         return True
     recorded = Counter(read_fingerprints(folder))

@@ -44,7 +44,7 @@ def identity_of(
     Args:
         config: the plug-ins with all their options, and the samples.
         dataset: the dataset object.
-        segmenter: the segmenter object, if it is built; one in another process reports the fingerprints there.
+        segmenter: the segmenter object, if it is built; one in another process reports its own fingerprints.
         by: "content" reads the data; "names" relies on names and sizes (in `dataset.fingerprint`).
     """
     found = _Provenance()
@@ -196,7 +196,7 @@ def _from_hub(name: str) -> list[Path]:
 
 
 def _add_packages(module_names: Iterable[str], found: _Provenance) -> None:
-    """Add the versions of the packages of modules, except segarena and the standard library."""
+    """Add the versions of the packages that provide these modules, except segarena and the standard library."""
     packages = {name.partition(".")[0] for name in module_names}
     packages -= {"segarena", *sys.stdlib_module_names}
     for package in sorted(packages):

@@ -26,7 +26,7 @@ def register_run_check(check: RunCheck) -> RunCheck:
 
 
 def check_run(path: str | Path) -> list[Finding]:
-    """Return the errors and anomalies of a run folder without writing to it.
+    """Return the errors and anomalies of a run folder, without writing to it; if there is no error, a note says so.
 
     Raises:
         RunMissing: the folder contains no run.

@@ -26,7 +26,7 @@ class RunLocation:
     config: RunConfiguration
 
     def check(self, cast: RunCast) -> None:
-        """Check on a machine other than the first that data, weights and plug-ins are those of the run.
+        """Check that data, weights and plug-ins are those of the run, unless this machine started it.
 
         Data are compared by names and sizes: reading them all on every machine would take too long.
 

@@ -33,7 +33,7 @@ from segarena.samples import Sample
 from segarena.work.jobs import Executor, UnitFailure
 
 if TYPE_CHECKING:
-    # Both import Polars, which takes longer than all else in the start of a worker.
+    # Both import Polars, which takes longer than everything else at the start of a worker.
     from segarena.engine.earlier_rows import EarlierRows
     from segarena.engine.store import RunFolder
 
@@ -44,14 +44,14 @@ class SampleResult:
 
     Attributes:
         index: index of the sample in the run.
-        rounds: number of predictions.
+        rounds: number of answered rounds.
         causes: failures by cause.
         encodes: number of encoder passes.
         seconds: duration from loading to writing.
         peak_bytes: peak memory so far of the process that ran it, plus that of a model in another process.
         opened: the existing dialogues, and the share of them that was run.
         file: the file of the sample for the parent to write, if the process that ran the sample cannot access the
-            run folder; else b"".
+            run folder; b"" otherwise.
         tracebacks: tracebacks of the plug-ins' errors, by message.
     """
 
@@ -96,7 +96,7 @@ class SampleJob:
             DatasetError, WorkersInvalid: the run would give other results on this machine.
         """
         cast = self.cast or self.plan.cast()
-        # Without it, all dialogues run again, with the same results.
+        # Without the earlier rows, all dialogues run again, with the same results.
         earlier = None
         if self.home is None or self.home.mark.is_visible:
             writer = SampleFileWriter(self.path)
@@ -192,7 +192,7 @@ def _create_prefetcher(job: SampleJob, sample_ids: Sequence[str]) -> SamplePrefe
 
 
 def _write_returned_file(folder: RunFolder, result: SampleResult) -> SampleResult:
-    """Write the file of a worker process that cannot access the folder."""
+    """Write the sample's file if the result contains it; return the result without the file."""
     if not result.file:
         return result
     folder.writer.write(result.index, result.file)

@@ -37,7 +37,7 @@ class SamplePrefetcher:
     """Loads the samples of a run in order, a few of them ahead, in one thread.
 
     Each sample is loaded once, and never two at the same time, because a dataset need not be
-    thread-safe. Until `start`, and after the thread was given up, `load` loads in the calling
+    thread-safe. Until `start`, and after the thread was abandoned, `load` loads in the calling
     thread.
 
     Args:
@@ -92,8 +92,8 @@ class SamplePrefetcher:
         """Return a sample, loaded ahead or now; raise what loading it raised.
 
         Raises:
-            PredictTimeout: loading in the thread took longer than the limit. The thread is then
-                abandoned.
+            PredictTimeout: loading in the thread took longer than the limit. If it has not
+                finished, the thread is abandoned.
         """
         with self._changed:
             is_ahead = sample_id in self._loads or self._will_load(sample_id)

@@ -23,7 +23,7 @@ from segarena.work.sharing.presence import PresenceLapsed
 
 
 class SampleQueue(Protocol):
-    """The queue of samples that this process may run; as a context manager, it locks these samples."""
+    """The queue of samples that this process may run; inside its block, no other process runs them."""
 
     @property
     def folder(self) -> RunFolder:
@@ -72,7 +72,7 @@ class ExclusiveSampleQueue:
     Args:
         folder: folder of the run.
         retry_failed: run samples again in which something failed.
-        retry_damaged: run samples again whose files are damaged.
+        retry_damaged: run samples again whose files are damaged or whose values are contradictory.
     """
 
     def __init__(
@@ -141,7 +141,8 @@ class SharedSampleQueue:
         beside: see `RunFolder.create`.
         workers: number of worker processes of this process.
         retry_failed: run samples again in which something failed; only if no other process is at work.
-        retry_damaged: run samples again whose files are damaged; only if no other process is at work.
+        retry_damaged: run samples again whose files are damaged or whose values are contradictory; only if no other
+            process is at work.
     """
 
     def __init__(

@@ -40,7 +40,7 @@ def sessions(
         benchmark: see `segarena.evaluate`.
         challenge: see `segarena.evaluate`; yields the sessions of a run in a challenge.
         name: name of your model in tables.
-        out: folder of the run.
+        out: folder of the run; by default as in `segarena.evaluate`.
         overwrite: replace a run that `out` contains.
         options: any further option of a run that `segarena.evaluate` accepts. With `challenge`, `trial=True` yields
             a session about a synthetic sample first, if the run would use up samples of a test phase.

@@ -9,6 +9,7 @@
         person           id of the person; written once
         1.given          the prompts of round 1 (`PersonPrompts`): written once, before they are answered
         1.answer         the result of round 1 (`RoundFeedback`)
+        over             an empty file, once the dialogue has ended
 
 All state is in these files, so people, pages and the run can be stopped at any time and continue
 later. The two sides share only this folder, and may run on different machines.
@@ -37,7 +38,7 @@ _ABOUT = "about.json"
 _ALIVE = "alive"
 _SAMPLES = "samples"
 _HEARTBEAT_EXPIRY_S = 10.0
-"""A run without a heartbeat for this long counts as stopped."""
+"""A run without a heartbeat for this many seconds counts as stopped."""
 
 _NAME = re.compile(r"[0-9]{6,12}-[0-9]{1,9}")
 """Pattern of a seat's name. Names come from requests and become paths, so their length is limited."""
@@ -121,7 +122,7 @@ class RoundFeedback(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         masks: run lengths of the prediction for each object; empty without a prediction.
-        values: values of the metrics.
+        values: values of the metrics; None for NaN.
         predict_s: seconds that the prediction took.
         is_over: whether the dialogue ends with this round.
         failure: error message; "" if the round succeeded.
@@ -145,7 +146,7 @@ class Seats:
         self.path = run / SEATS
 
     def open(self, info: RunInfo) -> None:
-        """Publish the run to the pages; existing seats keep their ids."""
+        """Publish the run to the pages; if the seats exist already, they keep their id."""
         # If several processes open the seats at once, the first write determines the id.
         first = msgspec.structs.replace(info, id=secrets.token_hex(8))
         write_if_absent(self.path / _ABOUT, msgspec.json.encode(first))
@@ -272,7 +273,7 @@ class Seats:
         return self._read(self._file(name, round_, "answer"), RoundFeedback)
 
     def shown_at(self, name: str, round_: int) -> float:
-        """Return the time (of `time.time`) at which a round became visible to the person at a seat."""
+        """Return the time (of `time.time`) at which the person at a seat could see a round; now if they cannot yet."""
         if round_ > 1:
             before = self._file(name, round_ - 1, "answer")
         else:

@@ -1,4 +1,4 @@
-"""Test of whether a segmenter's answers depend only on the prompts, by repeating requests in other ways."""
+"""Test of whether a segmenter's answers depend only on sample and prompts: requests are repeated in other ways."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from segarena.work.executors import ProcessExecutor
 from segarena.work.jobs import FunctionJob, UnitFailure
 
 DIALOGUES = 4
-"""Maximum dialogues about a sample, with at most two about each target and user."""
+"""Maximum number of dialogues about a sample."""
 
 ROUNDS = 2
 """Rounds of each dialogue: one without a previous answer and one with it."""
@@ -172,8 +172,9 @@ def compare_segmenters(
 ) -> MaskComparison:
     """Send the same prompts to two segmenters, and compare the masks and the time that they took.
 
-    Users of the benchmark run a few dialogues with the first segmenter, whose prompts both then get. A round also
-    depends on a segmenter's own answers to the rounds before. Arguments and errors as for `check_segmenter`.
+    Users of the benchmark run a few dialogues with the first segmenter; then both segmenters get the
+    prompts of these dialogues. A round also depends on a segmenter's own answers to the rounds
+    before. Arguments and errors are those of `check_segmenter`.
     """
     written = PluginSpec.of(segmenter)
     chosen = benchmark or fitting_benchmark(written)

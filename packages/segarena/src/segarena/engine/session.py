@@ -218,9 +218,9 @@ class Session:
 
         Raises:
             ProtocolViolation: the previous round has not been answered.
-            InvalidPrompt: the user gave a prompt outside the sample.
-            InvalidInput: several objects are scored together, but the user can correct only one; or
-                the user gave more than `most_prompts` prompts.
+            InvalidPrompt: the user gave an invalid prompt, such as one outside the sample.
+            InvalidInput: several objects are scored together, but the user can correct only one;
+                the user gave more than `most_prompts` prompts, or something other than a list.
         """
         if self._is_asked:
             raise ProtocolViolation(

@@ -3,14 +3,15 @@
     runs/x/
       run.json       everything needed to repeat the run
       records/       one row per round: keys, effort, prompts, metrics and their counts, failure
-      timings/       seconds per round; round 0 is the encoder pass of the sample
-      masks/         predictions after chosen rounds, as run lengths
+      timings/       seconds per round; round 0 is an encoder pass, and -1 an encoding from the cache
+      masks/         predictions after chosen rounds and after the last one, as run lengths
       parts/         metric values of each object and frame; only for metrics that give them
       without_dialogue/  targets that no user chose; only if all users choose their targets
       people/        person and effort of each round; only for runs with human users
       pieces.jsonl   files of the samples; see `segarena.records.pieces`
       tracebacks.txt  where plug-ins failed; only if some did
-      data.parquet   SHA-256 of each data file; only for datasets that know their files
+      data.parquet   SHA-256 of each data file; only for datasets that list their files, and not if a
+                     run compares only names and sizes
       seats/         prompts of people; see `segarena.engine.seat_files`
       claims/        division of work, while several processes share the run; see `segarena.work.sharing`
       earlier/       rows to keep, while users are added to the run; see `segarena.engine.earlier_rows`
@@ -92,15 +93,15 @@ _FOR_READERS = (
     "people",
     "read",
 )
-"""Attributes that completion offers; the others are only for the process that writes the run."""
+"""Attributes that completion offers; the others are for the engine."""
 
 
 _MAX_DEPTH = 3
-"""Folders above or below a path in which the message about a missing run looks for one."""
+"""Number of folder levels above and below a path that the message about a missing run searches for one."""
 
 
 def _nearby_run(path: Path) -> str:
-    """Return the end of the message about a missing run: the run or the folders that the user may have meant."""
+    """Return the end of the message about a missing run: a nearby run that may be meant, or how to make one."""
     for parent in path.absolute().parents[:_MAX_DEPTH]:
         if (parent / "run.json").is_file():
             return f", and {parent} is one; name that folder"
@@ -178,13 +179,14 @@ class RunFolder:
             path: the folder.
             config: configuration of a new run; an existing run must have an equal one.
             data: fingerprints of the data files, stored next to run.json so that messages can name changed files.
-            overwrite: replace the run in the folder, if there is one; other files in it stay.
+            overwrite: replace the run in the folder, if there is one; other files in the folder stay.
             beside: names of files that may exist before the run begins.
             may_change: whether an existing run may continue with more samples, rounds or users, and after failures
                 with fixed plug-ins; see `segarena.engine.run_change`.
 
         Raises:
-            RunConflict: the folder contains another run (the message names the first difference) or other files.
+            RunConflict: the folder contains another run (the message names the first difference) or other files, or
+                another process uses the run.
             StoreError: the folder cannot be written, or it is to be overwritten and its run.json was not written by
                 segarena.
         """
@@ -295,7 +297,7 @@ class RunFolder:
         self._pieces = Pieces(self.path, self.config.dataset.samples)
 
     def _check_more_users(self, change: RunChange, asked: RunConfiguration) -> None:
-        """Raise RunConflict if these users cannot be added, or if rounds are requested while users are being added."""
+        """Raise RunConflict if an added user is a person, or if an earlier addition of users is not finished."""
         for user in asked.users:
             if user.written in change.more_users and is_person(find("user", user.name)):
                 raise RunConflict(
@@ -371,7 +373,7 @@ class RunFolder:
         self.discard(done)
 
     def _note_changes(self, continued: RunConfiguration) -> None:
-        """Note changes since the start of the run, and add fingerprints if an earlier version recorded none."""
+        """Note versions that changed since the run began; add fingerprints if an earlier version recorded none."""
         before = self.config.identity
         now = continued.identity
         versions = dict(self.config.environment)
@@ -414,7 +416,7 @@ class RunFolder:
 
     @contextmanager
     def lock(self, *, retry_damaged: bool = False) -> Generator[None]:
-        """Lock the run for this process; the lock is released when the process ends.
+        """Lock the run for this process during the block; the lock also ends with the process.
 
         Args:
             retry_damaged: remove damaged files, samples with contradictory values, and samples for which a damaged
@@ -438,7 +440,7 @@ class RunFolder:
 
     @contextmanager
     def keep(self, check: Callable[[], None], *, retry_damaged: bool = False) -> Generator[None]:
-        """Lock a shared run briefly for writing, while the other processes stay out.
+        """Make a shared run writable during the block, in which the caller keeps the other processes out.
 
         Args:
             check: raises an error if the other processes no longer stay out.
@@ -508,7 +510,6 @@ class RunFolder:
         return self._pieces.damaged()
 
     def _discard_damaged(self) -> None:
-        # The counts may be damaged too; finishing the run computes them again.
         if self.damage:
             # The counts may be damaged too; finishing the run computes them again.
             self.write_config(replace(self.config, counts=None))

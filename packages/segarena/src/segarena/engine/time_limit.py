@@ -97,7 +97,7 @@ class TimeLimit:
         Args:
             what: name of the call for the error message.
             times: multiple of the time limit.
-            who: the called plug-in, named if the parent kills the process.
+            who: name of the called plug-in, for the message if the parent kills the process.
         """
         return _WatchedCall(self, what, self.seconds * times, who)
 

@@ -126,7 +126,7 @@ class TrialSession:
         self.is_over = True
 
     def spend(self, seconds: float) -> None:
-        """Ignore the seconds, because the trial has no time limit."""
+        """Ignore the seconds, because the trial has no time budget."""
 
     def rows(self) -> Rows:
         """Return no rows: the trial is not recorded."""

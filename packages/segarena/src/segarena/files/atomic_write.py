@@ -36,8 +36,8 @@ def write_atomic(
     Args:
         path: the final path.
         data: the content.
-        sync_folder: whether to flush the folder. Otherwise the new name is safe from a killed process, but not from a
-            power failure, until a later file in the folder is flushed with it.
+        sync_folder: whether to flush the folder. Otherwise a killed process cannot lose the new name, but a power
+            failure can, until the folder is flushed after a later write.
 
     Raises:
         StoreError: the disk is full or `path` cannot be written; a previous file at `path` is unchanged.
@@ -60,7 +60,7 @@ def write_atomic(
 
 
 def _create(part: Path) -> BinaryIO:
-    """Open a new file, with missing parent folders."""
+    """Create a file, and its parent folders if they are missing, and open it."""
     try:
         return part.open("xb")
     except (FileNotFoundError, NotADirectoryError):
@@ -106,16 +106,17 @@ def open_atomic(path: Path) -> Generator[BinaryIO]:
 
 @contextmanager
 def atomic_path(path: Path, *, ending: str = "") -> Generator[Path]:
-    """Yield a temporary path for a file or folder; it is renamed to `path` when the block ends.
+    """Yield a temporary path for a file or folder; it is renamed to `path` when the block ends without an error.
 
-    A folder replaces an existing folder, which is absent for an instant in between.
+    A folder replaces an existing folder; for an instant in between, there is none at `path`.
 
     Args:
         path: the final path.
         ending: suffix of the temporary name, for libraries that derive the format from it.
 
     Raises:
-        StoreError: as `write_atomic`.
+        StoreError: see `write_atomic`.
+        OSError: the block failed on another file.
     """
     part = _part_of(path, ending)
     try:

@@ -66,7 +66,7 @@ def _code_error(path: Path | str, content: str) -> InvalidInput:
 
 
 def extract_state_dict(content: Mapping[str, Any], path: Path | str) -> dict[str, Tensor]:
-    """Return the tensors of a checkpoint by name, without wrapper keys and "module." prefixes.
+    """Return the tensors of a checkpoint by name, without a wrapper key, and without "module." if all names have it.
 
     Raises:
         InvalidInput: the checkpoint has no tensors, or other values besides tensors.

@@ -28,8 +28,8 @@ def hash_cache_file() -> Path:
 def hash_files(files: Sequence[Path]) -> list[str]:
     """Return the SHA-256 of each file; "" for a file that cannot be read.
 
-    Hashes are cached by path, size, inode, and modification times in nanoseconds. If the cache is
-    unusable, files are simply hashed again.
+    Hashes are cached by path, size, inode, and the times of the last modification and status change
+    in nanoseconds. If the cache is unusable, files are simply hashed again.
     """
     distinct = list(dict.fromkeys(files))
     # All samples of a dataset may share a large annotation file.

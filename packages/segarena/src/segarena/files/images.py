@@ -115,8 +115,8 @@ def read_mask_values(
         data: the content, if it is stored in another file; `path` is then only used in messages.
 
     Raises:
-        InvalidMask: the file is missing, damaged, coloured, partly transparent, floating-point, or has
-            an ambiguous palette.
+        InvalidMask: the file is missing, damaged, too large, coloured, partly transparent or floating-point,
+            or has several frames or an ambiguous palette.
     """
     image, has_16_bits = _decode(path, InvalidMask, data)
     if image.mode == "P":
@@ -141,7 +141,8 @@ def read_mask_colours(path: Path) -> NDArray[np.uint8]:
     """Return the colours of a mask file, uint8 (H, W, 3), RGB; palettes are resolved, greyscale is repeated.
 
     Raises:
-        InvalidMask: the file is missing, damaged, partly transparent, or has more than 8 bits per channel.
+        InvalidMask: the file is missing, damaged, too large or partly transparent, or has several frames or
+            more than 8 bits per channel.
     """
     image, has_16_bits = _decode(path, InvalidMask)
     if has_16_bits or image.mode not in _EIGHT_BIT_MODES:
@@ -157,7 +158,8 @@ def read_grey(path: Path) -> NDArray[np.uint8 | np.uint16]:
     """Return the stored values of a greyscale file, (H, W), uint8 or uint16 by bit depth; 1-bit values as 0 and 255.
 
     Raises:
-        InvalidMask: the file is missing, damaged, coloured, floating-point, or has a palette or alpha.
+        InvalidMask: the file is missing, damaged, too large, coloured or floating-point, or has several frames,
+            a palette or alpha.
     """
     image, has_16_bits = _decode(path, InvalidMask)
     is_grey = image.mode in ("1", "L")

@@ -3,7 +3,8 @@
 Importing every package only to read names takes a second or more. A cached value is valid while the code of all
 packages that extend segarena has the same files, sizes and times, and the same packages are installed.
 
-Each command reads this cache first. What is needed only to fill it is therefore imported then.
+Each command reads this cache first. Modules that are needed only to fill it are therefore imported
+when that happens.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class DeclaredEntryPoint(NamedTuple):
     value: str
 
     def load(self) -> Any:
-        """Import the module and return the object."""
+        """Import the module; return the object that is named in it, or the module if none is."""
         module_name, _, attribute = self.value.partition(":")
         module = importlib.import_module(module_name.strip())
         if not attribute:
@@ -167,7 +168,7 @@ def installed_state() -> str:
 
 
 def _source_states() -> Iterator[tuple[str, int, int]]:
-    """Yield (path, size, time) of the modules of segarena and of every package with one of our entry points."""
+    """Yield (path, size, time) of the .py and .toml files of segarena and of packages with one of our entry points."""
     packages = {"segarena"}
     for points in _entry_points().values():
         for point in points:

@@ -4,7 +4,7 @@ A file of a few hundred bytes can claim an image of many gigabytes. There are fo
 `pixel_limit()` for an image and for the values in a file of arrays; `mask_pixel_limit()` for all
 masks of one annotated image, each cropped to its object; `voxel_limit()` for a volume, the labels
 of a video or a table; and `xml_element_limit()` for XML tags and attributes. All of them scale with
-`segarena --max-pixels N ...` or the environment variable, which worker processes inherit.
+`segarena --max-pixels N ...` or SEGARENA_MAX_PIXELS, which worker processes inherit.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PIXEL_LIMIT_VARIABLE = "SEGARENA_MAX_PIXELS"
 DEFAULT_PIXEL_LIMIT = 2**30 // 12
 """89 million pixels, the default of Pillow's own warning: a quarter of a GiB as RGB."""
 MASK_FACTOR = 2
-"""The masks of an image together may have as many pixels as this many images; reading one takes two bytes per pixel."""
+"""The masks of an image may have as many pixels as this many images; reading a mask takes two bytes per pixel."""
 
 PIXELS_PER_ELEMENT = 40
 """An XML tag or attribute counts as this many pixels, because it takes up to 350 bytes."""

@@ -116,7 +116,7 @@ def _to_arrays(loaded: Any) -> list[NDArray[Any]]:
 
 
 def _to_array(element: Any) -> NDArray[Any]:
-    """Build a numeric array from a placeholder."""
+    """Build a numeric array from a placeholder or from a list of numbers."""
     if isinstance(element, list):
         return np.asarray(element, dtype=np.float64)
     if not isinstance(element, _Array):

@@ -26,7 +26,7 @@ def source_files(file: Path) -> list[Path]:
 
 
 def imported_names(file: Path) -> list[str]:
-    """Return the dotted names that a Python file imports, relative ones without dots; [] if it is not valid Python."""
+    """Return the dotted names that a file imports, relative ones without leading dots; [] if it is not valid Python."""
     try:
         tree = ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError):

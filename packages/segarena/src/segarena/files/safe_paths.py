@@ -25,8 +25,9 @@ def safe_join(root: Path, name: str) -> Path:
         name: a relative path with "/" between folders.
 
     Raises:
-        DatasetError: the name is empty or absolute, contains "..", a backslash, a control character
-            or a device name, is longer than file systems allow, or leads through a link out of `root`.
+        DatasetError: the name is empty or absolute, starts with a drive letter or "scheme://", contains
+            "..", a backslash, a control character or a device name, is longer than file systems allow,
+            leads through a link out of `root`, or through links that form a circle.
     """
     path = PurePosixPath(name)
     parts = path.parts

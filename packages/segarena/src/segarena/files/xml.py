@@ -14,7 +14,7 @@ from segarena.files.limits import PIXEL_LIMIT_VARIABLE, xml_element_limit
 
 _WORD = re.compile(rb"xmlns")
 _NAMESPACE = re.compile(rb"xmlns[^=]{0,100}=\s{0,9}(\"[^\"]{0,100}\"|'[^']{0,100}')")
-"""Maximum length of a namespace: expat stores it with each name, so a long one turns a megabyte into gigabytes."""
+"""Declaration of a short namespace: expat stores it with each name, so a long one turns a megabyte into gigabytes."""
 
 
 def parse_xml(data: bytes, source: Path | str) -> Element:
@@ -25,8 +25,8 @@ def parse_xml(data: bytes, source: Path | str) -> Element:
         source: the file or address it comes from, for messages.
 
     Raises:
-        DatasetError: the data are not XML, or have a document type, which could define entities, a
-            namespace of more than 100 characters, or more elements and attributes than the limit.
+        DatasetError: the data are not XML in UTF-8, or have a document type (which could define entities),
+            a namespace of more than 100 characters, or more tags and attributes than the limit.
     """
     marks = data.count(b"<") + data.count(b"=")
     if marks > xml_element_limit():

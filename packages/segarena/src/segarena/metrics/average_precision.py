@@ -49,7 +49,7 @@ class ImageInstances:
         target_classes: class of each target; empty if there is only one class.
         crowds: whether each target is a crowd, in which any number of predictions count neither as right nor as wrong;
             empty if there are no crowds.
-        target_areas: area by which a target is small, medium or large; empty for its pixel count.
+        target_areas: areas in pixels by which targets are small, medium or large; empty to use their pixel counts.
     """
 
     predictions: Sequence[Any]
@@ -66,11 +66,13 @@ def mask_ap(
 ) -> dict[str, float]:
     """Return AP, AP50, AP75, AP of small, medium and large targets, and the AR values that COCO prints.
 
-    AP is the mean over classes, ten IoU thresholds from 0.5 to 0.95 and 101 recall values of the
-    highest precision at that recall or above; AR is the mean of the largest recall over classes and
-    thresholds. A prediction is matched to the free target with the largest overlap. Crowds, and
-    targets outside the size range, count neither as found nor as missed. The overlap with a crowd
-    is divided by the area of the prediction alone. A value is NaN if there are no targets to find.
+    AP is the mean, over classes, ten IoU thresholds from 0.5 to 0.95 and 101 recall values, of the
+    highest precision at that recall or above. AR is the mean of the largest recall over classes and
+    thresholds. A class without targets to find is left out of both. A prediction is matched to the
+    free target with the largest IoU, if that reaches the threshold. Crowds, and targets outside the
+    size range, count neither as found nor as missed; they are matched only if no other target is
+    near enough. The overlap with a crowd is divided by the area of the prediction alone. A value is
+    NaN if there are no targets to find.
 
     >>> square = np.zeros((40, 40), bool)
     >>> square[:20, :20] = True
@@ -134,7 +136,7 @@ class _Overlaps(NamedTuple):
 
 
 class _Matches(NamedTuple):
-    """Matches of the predictions of an image at each IoU threshold.
+    """Matches of the predictions of one class in one image, at each IoU threshold.
 
     Attributes:
         is_correct: (thresholds, predictions), whether a prediction found a target.
@@ -275,7 +277,7 @@ def _match(
         has_target = near_target.any(axis=1, keepdims=True)
         is_near &= is_target | ~has_target
         matched = np.flatnonzero(is_near.any(axis=1))
-        # Break ties by the last target, as in the published evaluation.
+        # Of equal overlaps, take the last target, as in the published evaluation.
         near_ious = np.where(is_near, ious, -1)[matched]
         from_last = np.argmax(near_ious[:, ::-1], axis=1)
         best = len(ious) - 1 - from_last
@@ -287,7 +289,10 @@ def _match(
 
 
 def _curves(classes: Sequence[Sequence[_Matches]], most: int) -> _Curves:
-    """Return the precision-recall curve of each class that has targets, with at most `most` predictions per image."""
+    """Return precision at each of `RECALLS` and the final recall, for each class that has targets.
+
+    Only the first `most` predictions of each class in an image are used.
+    """
     precisions: list[_Floats] = []
     recalls: list[_Floats] = []
     for images in classes:
@@ -312,7 +317,7 @@ def _curves(classes: Sequence[Sequence[_Matches]], most: int) -> _Curves:
         best = np.hstack([from_last[:, ::-1], never])
         indices = np.stack([np.searchsorted(row, RECALLS) for row in recall])
         precisions.append(np.take_along_axis(best, indices, axis=1))
-        # Without predictions there is no final recall.
+        # Without predictions there is no final recall, so use 0.
         has_predictions = recall.shape[1] > 0
         recalls.append(recall[:, -1] if has_predictions else np.zeros(len(recall)))
     if not precisions:

@@ -37,7 +37,7 @@ def boundary_iou(
     """Return the IoU of the inner bands of two masks.
 
     The band of a mask is the mask without its erosion by `max(1, round(dilation_ratio * diagonal))` steps of a
-    3 x 3 square; the frame's border counts as an edge.
+    3 x 3 square (3 x 3 x 3 in a volume); the frame's border counts as an edge.
 
     >>> import numpy as np
     >>> square = np.zeros((40, 40), bool)
@@ -94,7 +94,7 @@ class BoundaryIou:
 
 
 def _count_bands(comparison: Comparison, width_px: int) -> tuple[int, int, int]:
-    """Return the number of pixels of the prediction's band, of the target's band, and of both."""
+    """Return the pixel counts of the prediction's band, the target's and their intersection, without ignored pixels."""
     reference = comparison.reference
     # Cached, because the target's band is the same in every round of a dialogue.
     key = ("inner_band", width_px)
@@ -114,7 +114,7 @@ def _count_bands(comparison: Comparison, width_px: int) -> tuple[int, int, int]:
 
 
 def _whole_band(masks: Comparison | Reference, width_px: int) -> tuple[int, Mask]:
-    """Return the number of pixels in the band of a prediction or target without ignored pixels, and the band."""
+    """Return the pixel count of the band of a prediction or target, and the band, both without ignored pixels."""
     band = unpacked_band(masks.given, width_px)
     if masks.ignore is not None:
         band = np.greater(band, masks.ignore)
@@ -135,14 +135,14 @@ def _common_pixels(one: tuple[Window, Words], other: tuple[Window, Words]) -> in
 
 
 def _counted_band(masks: Comparison | Reference, width_px: int) -> tuple[Window, Words, int]:
-    """Return the packed band of a prediction or target without ignored pixels, and its number of pixels.
+    """Return the packed band of a prediction or target without ignored pixels, as (window, words, pixel count).
 
-    The window of the band counts words of the frame, not pixels, along the last axis, so that the
-    bands of two masks can be compared word by word.
+    Along the last axis, the window counts words of the frame instead of pixels, so that the bands
+    of two masks can be compared word by word.
     """
     *others, columns = masks.given_window
     first_word = columns.start // WORD_PX
-    # Each line ends with at least one empty pixel.
+    # `pack_lines` ends each line with at least one empty pixel.
     words = slice(first_word, words_needed(columns.stop + 1))
     # Start at the first pixel of a word of the frame.
     window = (*others, slice(first_word * WORD_PX, columns.stop))

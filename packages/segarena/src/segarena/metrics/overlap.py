@@ -34,8 +34,8 @@ def iou(
         prediction: bool (or 0 and 1), any number of axes.
         target: same shape.
         ignore: same shape, True for ignored pixels; None if all count.
-        empty: value for two masks without any counted pixel. Published click benchmarks divide 0 by
-            0 here and return NaN, which is `empty=nan`.
+        empty: value if both masks are empty outside ignored pixels. Published click benchmarks
+            divide 0 by 0 here and return NaN, which is `empty=nan`.
 
     Raises:
         InvalidMask: shapes differ, or values other than 0 and 1.
@@ -55,7 +55,8 @@ def dice(
     >>> dice([[1, 1, 0]], [[0, 1, 1]])
     0.5
 
-    Arguments, the empty case and errors are those of `iou`; dice = 2 iou / (1 + iou).
+    The arguments, the value for two empty masks and the errors are those of `iou`. Unless both
+    masks are empty, dice = 2 iou / (1 + iou).
     """
     return Dice(empty=empty)(Comparison.of(prediction, target, ignore))
 
@@ -148,7 +149,8 @@ class _Share:
 
     Attributes:
         columns: a single name, as it appears in the records.
-        predicted_weight: weight of the predicted pixels in the denominator; the target's pixels have the rest of 1.
+        predicted_weight: weight of the predicted pixels in the denominator, 0 to 1; the target's pixels have weight
+            1 - `predicted_weight`.
     """
 
     columns: tuple[str, ...]
@@ -162,7 +164,7 @@ class _Share:
         return self.predicted_weight * predicted + target_weight * target
 
     def __call__(self, comparison: Comparison) -> float:
-        """Return the share; 0 if it is undefined and only one mask is empty."""
+        """Return the share; `empty` if both masks are empty, 0 if only one is and the denominator is 0."""
         if not comparison.union:
             return self._empty
         whole = self._whole(comparison.prediction_area, comparison.target_area)
@@ -171,7 +173,7 @@ class _Share:
         return comparison.intersection / whole
 
     def contradicts(self, values: Mapping[str, Any], parts: Mapping[str, Any]) -> NDArray[np.bool_]:
-        """Return True for values that are not a share, or contradict the counts that another metric recorded."""
+        """Return True for values outside 0 to 1, and for values that contradict the counts, if `iou` recorded them."""
         del parts
         value = values[self.columns[0]]
         is_wrong = (value < 0) | (value > 1)

@@ -33,7 +33,7 @@ _MOST_GRID_CELLS = 1 << 23
 _MOST_STEPS = 1 << 10
 _LOOKUPS_AT_ONCE = 1 << 20
 _NEXT_STEPS = 9
-"""Number of shortest steps that are looked up before the longer ones."""
+"""Number of shortest steps, including the step of length 0, that are looked up before the longer ones."""
 
 
 def nsd(
@@ -66,7 +66,8 @@ def nsd(
         convention: see `segarena.arrays.surface`.
 
     Raises:
-        InvalidInput: shapes, values, spacing, tolerance or convention are invalid.
+        InvalidInput: shapes, values, spacing or convention are invalid.
+        PluginInvalid: the tolerance is below 0.
 
     Source: Nikolov et al., "Clinically applicable segmentation of head and neck anatomy", 2021.
     """
@@ -79,7 +80,8 @@ class Nsd:
     """NSD, also called surface Dice; see `nsd`.
 
     Args:
-        tolerance_mm: largest distance between the surfaces, compared with <=; in pixels for samples without spacing.
+        tolerance_mm: largest distance at which an element counts as near the other surface, compared with <=; in pixels
+            for samples without spacing.
         empty: value for two masks without surface; the published challenge scripts use "nan".
         convention: "marching-cubes" or "voxel-border".
     """
@@ -101,7 +103,7 @@ class Nsd:
         self._convention: Convention = convention
 
     def __call__(self, comparison: Comparison) -> float:
-        """Return the share of both surfaces within the tolerance; 0 if only one mask is empty."""
+        """Return the share of both surfaces within the tolerance; `empty` if neither mask has a counted surface."""
         first, second = _surfaces(comparison, self._convention)
         total = first.area + second.area
         if not total:
@@ -115,7 +117,7 @@ class Nsd:
         return one.areas[is_near].sum()
 
     def contradicts(self, values: Mapping[str, Any], parts: Mapping[str, Any]) -> NDArray[np.bool_]:
-        """Return True for values that are not a share; the surfaces themselves are not recorded."""
+        """Return True for values outside 0 to 1; no more can be checked, because the surfaces are not recorded."""
         del parts
         # NaN compares as False, so undefined values are not reported.
         return (values["nsd"] < 0) | (values["nsd"] > 1)
@@ -131,12 +133,13 @@ class SurfaceDistance:
 
     Args:
         percentile: percentile of HD95, above 0 and at most 100; 100 gives the Hausdorff distance.
-        one_empty: value of both measures if one mask has no surface: "diagonal" (of the sample, the upper bound of all
-            distances), "inf" as in surface-distance, or a number. Two empty masks have distance 0.
+        one_empty: value of both measures if only one mask has a counted surface: "diagonal" (of the sample, the upper
+            bound of all distances), "inf" as in surface-distance, "nan", or a number. If neither has one, both
+            measures are 0.
         convention: "marching-cubes" or "voxel-border".
 
     Raises:
-        PluginInvalid: the percentile is out of range, or `one_empty` or the convention is unknown.
+        PluginInvalid: the percentile is out of range, or `one_empty` has another value.
     """
 
     columns = ("hd95_mm", "assd_mm")
@@ -181,7 +184,7 @@ class SurfaceDistance:
         }
 
     def _distance_to_empty(self, comparison: Comparison) -> float:
-        """Return the distance between a surface and an empty one: `one_empty`, by default the sample's diagonal."""
+        """Return the value for one empty surface: `one_empty`, by default the sample's diagonal."""
         if self._one_empty is not None:
             return self._one_empty
         shape = comparison.reference.shape
@@ -240,7 +243,7 @@ class _Elements:
     def are_within(self, other: _Elements, at_most: float) -> Mask:
         """Return which elements are at most `at_most` from an element of `other`, by the distances of `distances_to`.
 
-        Steps between elements are whole voxels, so the few steps of this length can be looked up.
+        Steps between elements are whole voxels, so the few steps up to this length can be looked up.
         """
         if not (len(self.areas) and len(other.areas)):
             return np.zeros(len(self.areas), dtype=np.bool_)
@@ -274,7 +277,10 @@ class _Elements:
         return are_near
 
     def _grid(self, steps: NDArray[np.int64] | None) -> Mask | None:
-        """Return a grid with the elements as True cells and a margin of two steps per side; None if it is too large."""
+        """Return a grid that is True at the elements; None without `steps`, or if the grid would be too large.
+
+        Along each axis, the margin on either end is twice the longest step.
+        """
         if steps is None:
             return None
         low, high = self._ends
@@ -306,8 +312,8 @@ class _Elements:
 def _steps_within(spacing: tuple[float, ...], at_most: float) -> NDArray[np.int64] | None:
     """Return all steps of whole voxels, int64 (n, axes), whose length is at most `at_most`; the shortest first.
 
-    The result is None if there are too many, or if some steps of this length are rounded to a larger and others to a
-    smaller one: which of them is the nearest element then depends on the search.
+    The result is None if there are too many steps. It is also None if rounding puts only some of the steps of length
+    `at_most` above it: whether an element at such a step is near then depends on which element the search finds.
     """
     if any(at_most / edge > _MOST_STEPS for edge in spacing):
         return None

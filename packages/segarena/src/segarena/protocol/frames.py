@@ -28,7 +28,7 @@ Kind = TypeVar("Kind")
 
 
 class _MemoryStream(Stream):
-    """A stream that reads from bytes and writes to them."""
+    """A stream that reads from given bytes, and collects the bytes written to it."""
 
     def __init__(self, data: bytes = b"", **limits: int) -> None:
         super().__init__(-1, -1, **limits)
@@ -49,7 +49,7 @@ class _MemoryStream(Stream):
         self.written += data
 
     def before_arrays(self, announced: Sequence[ArrayAnnouncement]) -> None:
-        """Reject files, arrays with too many axes, and everything that the caller's check rejects."""
+        """Reject files, arrays with too many or too long axes, and everything that the caller's check rejects."""
         for dtype, shape, file in announced:
             is_too_large = len(shape) > MAX_AXES or max(shape, default=0) >= _MAX_SIDE
             if file is not None or is_too_large:
@@ -129,7 +129,7 @@ def convert_field(
     """Convert a value of a header to a type.
 
     Raises:
-        InvalidInput: the value has another type; the message names the field.
+        InvalidInput: the value cannot be converted; the message starts with `what`.
     """
     try:
         return msgspec.convert(value, kind)

@@ -1,4 +1,4 @@
-"""Masks in messages: run lengths or packed bits, whichever is shorter; labels as one mask per object."""
+"""Masks in messages: run lengths or packed bits, whichever is shorter; labels as a mask per object, or as bytes."""
 
 from __future__ import annotations
 
@@ -74,13 +74,13 @@ def decode_mask(
     shape: Shape,
     objects: int = MAX_OBJECTS,
 ) -> Mask | Labels:
-    """Decode a mask or labels that `encode_mask` encoded.
+    """Decode a mask or labels that `encode_mask` or `encode_coco_labels` encoded.
 
     Args:
         header: untrusted, like the arrays.
         arrays: arrays of the frame.
         shape: shape of the sample.
-        objects: number of objects that are evaluated.
+        objects: number of objects that are evaluated; COCO strings of higher labels are ignored.
 
     Raises:
         InvalidInput: the value is not a mask of this shape, or contains labels that list an object twice or overlap.

@@ -28,8 +28,8 @@ class DialogueReply:
 
     Attributes:
         dialogue: index among the dialogues of the sample, from 0.
-        rounds: the prompts since the last answer, by round. All but the last are empty: in those rounds the user gave
-            no prompt, and the previous answer counts again.
+        rounds: the prompts since the last answer, by round. All but the last are empty, and all if the dialogue has
+            ended: in those rounds the user gave no prompt, and the previous answer counts again.
         over: whether the dialogue has ended.
         late: whether the last answer exceeded the time limit, so that the server dropped it and ended the dialogue.
         failed: why the dialogue ended early, as a message for the participant; "" if it did not.
@@ -194,5 +194,5 @@ def _decode_drawn(kind: Any, fields: dict[str, Any]) -> Prompt:
 def _mask(mask: Any) -> Any:
     if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
         dtype = getattr(mask, "dtype", type(mask).__name__)
-        raise InvalidInput(f"a mask prompt: expected bool, got {dtype}")
+        raise InvalidInput(f"the mask of a prompt: expected bool, got {dtype}")
     return mask

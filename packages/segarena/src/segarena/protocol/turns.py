@@ -180,7 +180,7 @@ def unpack_turn(
             these dialogues, each once, and no others.
 
     Raises:
-        InvalidInput: the data are not a turn, or the turn answers another dialogue.
+        InvalidInput: the data are not a turn, or the turn answers another dialogue or the same dialogue twice.
     """
     max_masks = sum(_max_masks(count) for count in objects.values())
     header, arrays = read_frame(

@@ -2,8 +2,8 @@
 
 Cells of a text table are separated by `|`. Headings with a slash are for figures: `DATASET/MEASURE`,
 `/MEASURE` if the row names the dataset, or `DATASET/MEASURE±OTHER` if a cell has two figures. Columns
-with other headings are keys of the row. `NaN`, `–` and empty cells are missing figures; `?` after a
-figure marks it as uncertain.
+with other headings are keys of the row. `NaN`, `-`, `–` and empty cells are missing figures; `?` after
+a figure marks it as uncertain.
 """
 
 from __future__ import annotations
@@ -108,10 +108,13 @@ def read_paper(path: Path) -> PaperFile:
 def read_tables(
     path: Path, measuring: Mapping[str, TableMeasurer] | None = None
 ) -> dict[str, PublishedTable]:
-    """Return the tables of a paper by number; `measuring` has functions for tables without a benchmark.
+    """Return the tables of a paper by number; `measuring` has, by number, the functions that measure tables.
+
+    A function replaces the benchmark of the paper for its table.
 
     Raises:
-        InvalidInput: see `read_paper`; also if a figure is invalid, or a measure or dataset is not declared.
+        InvalidInput: see `read_paper`; also if a figure is invalid, or a measure, dataset, input or other table is not
+            declared.
     """
     paper = read_paper(path)
     for name in paper.datasets:
@@ -133,7 +136,7 @@ def _check_mean(
     path: Path,
     within: tuple[str, ...] = (),
 ) -> None:
-    """Raise an error for a mean over undeclared datasets or over itself."""
+    """Raise InvalidInput for a mean over undeclared datasets or over itself."""
     if name not in datasets:
         hint = suggest_names(name, datasets) or f"known: {', '.join(datasets)}"
         raise InvalidInput(
@@ -360,7 +363,7 @@ def condition_label(
     words: RowWords,
     measure: Measure,
 ) -> str:
-    """Return a label that distinguishes figures of a measure: the condition and the placeholders of its column."""
+    """Return a label that distinguishes figures of a measure: the condition, and the words that fill its column."""
     named = [words[name] for name in placeholders_in(measure.column) if name in words]
     parts = [condition, *named]
     return ", ".join(part for part in parts if part)

@@ -38,8 +38,9 @@ def find_table(reference: str) -> PublishedTable:
     """Return a table by name, or from a file: `mine.toml`, or `mine.toml:NUMBER` if the file has several.
 
     Raises:
-        UnknownPlugin: the table is unknown; the message suggests similar names.
-        InvalidInput: the file is invalid.
+        UnknownPlugin: the table is unknown, or the file has several and the reference names none; the message
+            suggests names.
+        InvalidInput: the file is missing or invalid.
     """
     path, is_file, number = reference.rpartition(f"{SUFFIX}:")
     if is_file:
@@ -80,7 +81,7 @@ def _tables() -> tuple[Mapping[str, PublishedTable], tuple[str, ...]]:
     tables: dict[str, PublishedTable] = {}
     problems: list[str] = []
     for path, measuring in _papers.items():
-        # An error in another package must not affect segarena's own tables.
+        # An error in one file must not affect the tables of others.
         try:
             for table in read_tables(path, measuring).values():
                 if table.name in tables:

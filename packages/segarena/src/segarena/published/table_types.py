@@ -24,11 +24,11 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         title: title as printed.
         unit: "%", "ms", ...; empty where there is none.
         scale: factor from segarena's value to the printed one.
-        decimals: decimal places, if the paper omits trailing zeros; None counts the printed ones.
+        decimals: decimal places, for a paper that omits trailing zeros; None counts the printed decimals.
         higher_is_better: whether higher values are better; None if neither direction is.
         sheet: name of the table in the report; "" if no report has it.
         column: column of that table. Here and in `row`, the cell of the paper under heading `name` replaces `{name}`.
-        row: required cells in other columns, as printed.
+        row: required cells in other columns of that table, as the report prints them.
         needs: properties of a run that the measure requires; see `PublishedTable.needs`.
         why_not: why segarena cannot measure it.
     """
@@ -111,7 +111,7 @@ class InputEntry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class StandIn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Substitutes for models and data in a dry run; None keeps the paper's own.
+    """Substitutes for models and data in a dry run; a value that a table leaves out is that of its paper.
 
     Attributes:
         segmenter: a segmenter that needs no weights.
@@ -136,7 +136,7 @@ class PublishedFigure:
         measure: key of the measure.
         printed: the printed text.
         value: the parsed value, in the paper's unit.
-        step: one unit of its last printed digit.
+        step: one unit of its last decimal place: that of `Measure.decimals`, or without one, of the last printed digit.
         is_certain: False if a digit is hard to read.
         words: cells of the key columns of its row.
     """
@@ -152,7 +152,7 @@ class PublishedFigure:
     words: RowWords = field(default_factory=dict[str, str])
 
     def agrees(self, measured: float) -> bool:
-        """Return whether a value in the paper's unit rounds to the printed one, with ties accepted."""
+        """Return whether a value in the paper's unit rounds to the printed one; a tie may round either way."""
         # Slightly more than half a step, because ties are not exact in binary.
         half_step = self.step / 2 * (1 + 1e-9)
         return abs(measured - self.value) <= half_step
@@ -282,5 +282,5 @@ class PublishedTable:
         return tuple(real)
 
     def rows_on(self, dataset: str) -> Sequence[TableRow]:
-        """Return the rows with figures for a dataset."""
+        """Return the rows for a dataset, including the rows for all datasets."""
         return [row for row in self.rows if row.dataset in ("", dataset)]

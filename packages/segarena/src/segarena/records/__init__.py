@@ -1,1 +1,1 @@
-"""Contents of a run folder as typed values: validated on reading, and written by the same definitions."""
+"""Contents of a run folder as typed values; the same definitions serve for writing and for validation on reading."""

@@ -35,7 +35,7 @@ class WritablePieces(Pieces):
         folder: folder of the run.
         samples: all sample ids, in order.
         ledger: the open ledger of the pieces.
-        check: raises an error if the process has lost the run; called before each write.
+        check: raises an error if the process has lost the lock; called before each write.
     """
 
     def __init__(
@@ -65,7 +65,7 @@ class WritablePieces(Pieces):
         """Write the tables of the samples `first` to `stop` - 1 as one piece, which replaces other pieces.
 
         Raises:
-            StoreError: see `write`.
+            StoreError: the disk is full or cannot be written.
         """
         name = self._new_name(first, stop)
         files: dict[str, str] = {}
@@ -294,7 +294,7 @@ class WritablePieces(Pieces):
                 self._loose_by_block.get(index // BLOCK_SAMPLES, set()).discard(index)
 
     def _loose_bytes(self, files: Collection[Path]) -> int:
-        """Return the size of loose files of samples, without tables that are small in comparison."""
+        """Return the size of loose files; of those of earlier versions, only records and masks, the largest, count."""
         total_bytes = sum(file.stat().st_size for file in files)
         # Earlier versions wrote masks to separate files.
         names = {file.name for file in files if file.suffix != SAMPLE_SUFFIX}

@@ -95,7 +95,7 @@ class RunCounts:
     """Counts of a finished run.
 
     Attributes:
-        targets: targets with a dialogue; all targets of the data if every user chooses its own.
+        targets: targets with a dialogue; if every user chooses its targets, also those that none chose.
         encodes: encoder passes.
         encodes_from_cache: encodings that were read from the cache instead.
         failures: failed dialogues; a sample that a plug-in made unusable counts once.
@@ -143,7 +143,7 @@ class RunConfiguration:
         note: remark about the run, as given with `--note`.
         tags: words by which people sort their runs, as given with `--tag`.
         created, finished: times in ISO 8601; empty until then.
-        environment: versions of the packages used for computation.
+        environment: type of the machine, and versions of Python and of the packages used for computation.
         command: command line that repeats the run.
         directory: working directory of the command, to which relative paths refer; empty in earlier versions.
         identity: fingerprints of weights, sources and data; None in earlier versions.
@@ -247,7 +247,10 @@ CIRCUMSTANCES = (
 
 
 class LoadedConfiguration(NamedTuple):
-    """A configuration that was read, with a message about a checksum mismatch ("" for none)."""
+    """A configuration that was read, a message about a checksum mismatch ("" for none), and whether it has a checksum.
+
+    A missing checksum in a format that has checksums counts as a mismatch.
+    """
 
     config: RunConfiguration
     damage: str
@@ -293,7 +296,7 @@ def parse_configuration(plain: Any) -> RunConfiguration:
     """Build the configuration from the plain values of a run.json of any version.
 
     Raises:
-        ValueError: a field is invalid; names the field, the expected value and the actual value.
+        ValueError: a field is missing or invalid, or a later version wrote the file; the message says which and why.
     """
     if not isinstance(plain, dict):
         raise ValueError(f"expected an object, got {type(plain).__name__}")  # noqa: TRY004 - the reader adds the file

@@ -13,7 +13,7 @@ from segarena.records.parquet_tables import parquet_bytes, seal_parquet, verify_
 
 FINGERPRINTS_FILE = "data.parquet"
 _MAX_NAMED = 3
-"""Maximum changed files that a message names."""
+"""Maximum number of changed files that a message names; the same limit applies to new and to missing files."""
 
 
 def write_fingerprints(folder: Path, files: Fingerprints) -> None:
@@ -27,7 +27,7 @@ def write_fingerprints(folder: Path, files: Fingerprints) -> None:
 
 
 def fingerprint_damage(folder: Path, identity: Identity | None) -> str:
-    """Return a message if the fingerprints are damaged, or missing although the data had fingerprints; else ""."""
+    """Return a message if the fingerprints are damaged, or missing although the data had some; "" otherwise."""
     file = folder / FINGERPRINTS_FILE
     try:
         verify_seal(file.read_bytes())

@@ -22,7 +22,8 @@ class Identity:
         sources: SHA-256 of plug-ins given by path, and of the modules that they import from the same folder.
         packages: version of each other package that provides plug-ins of the run or that a plug-in given by
             path imports.
-        data: hash of the content of the samples' files; empty if the dataset does not know its files.
+        data: hash of the content of the samples' files; empty if the dataset does not list its files, or if `data_by`
+            is "names".
         data_by: "content", or "names" if names and sizes were compared instead.
         is_from_start: False if an earlier version began the run without fingerprints.
         segmenter_object: fingerprint of a segmenter that a script passed as an object; empty for others.

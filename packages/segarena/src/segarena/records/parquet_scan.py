@@ -16,10 +16,10 @@ from segarena.records.row_types import Row
 from segarena.records.sample_file import RETRY_HINT, PackedSample, unpack_rows
 
 _BATCH_BYTES = 64 << 20
-"""Total bytes of the files that are scanned at once."""
+"""Total bytes at which a batch of files ends; the files of a batch are scanned at once."""
 
 _BATCH_FILES = 1024
-"""Number of files that are scanned at once."""
+"""Maximum number of files in a batch."""
 
 _DAMAGE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 """Exceptions of Polars for a damaged file without a checksum."""

@@ -64,7 +64,7 @@ def schema_fault(
     frame: pl.DataFrame,
     columns: Iterable[str],
 ) -> str:
-    """Return the first fault in the fixed columns of a table: missing, of another type, or with nulls; else ""."""
+    """Return the first fixed column that is missing, has another type, or has nulls, as text; "" if there is none."""
     for name in columns:
         if name not in COLUMNS[table]:
             continue

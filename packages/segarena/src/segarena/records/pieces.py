@@ -67,7 +67,8 @@ class Piece:
     Attributes:
         first, stop: the samples have the indices `first` to `stop` - 1.
         files: SHA-256 of the file of each table.
-        without: indices of samples discarded since then; these are pending unless they have loose files.
+        without: indices of samples discarded after the piece was written; these are pending unless
+            they have loose files.
         replaces: names of the pieces that were merged into this one.
     """
 

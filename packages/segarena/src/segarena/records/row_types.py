@@ -51,7 +51,7 @@ class RoundKey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Timing(RoundKey, frozen=True, kw_only=True):
-    """Duration in seconds of an answer, encoder pass or cache read; for the last two see `engine.rows`."""
+    """Duration in seconds of an answer, encoder pass or cache read; for the last two see `segarena.engine.rows`."""
 
     predict_s: float
 
@@ -111,7 +111,7 @@ OPTIONAL_TABLES = ("parts", "people", "without_dialogue")
 """Tables that have no file if they have no rows, as in most runs."""
 
 REQUIRED_TABLES = tuple(table for table in TABLES if table not in OPTIONAL_TABLES)
-"""Tables that have a file for every finished sample."""
+"""Tables that have a file in every piece, and in earlier versions for every finished sample."""
 
 ROW_TYPES: Mapping[str, type[Row]] = {
     "parts": PartValues,

@@ -1,7 +1,7 @@
 """The file of a single finished sample: its rows of all tables as MessagePack, after their SHA-256.
 
-Building six Parquet files of a few rows each takes longer than the dialogues of a small sample. This module does not
-import Polars, so that processes that only run dialogues start without it.
+Building six Parquet files of a few rows each would take longer than the dialogues of a small sample. This module does
+not import Polars, so that processes that only run dialogues start without it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ SAMPLE_SUFFIX = ".msgpack"
 RETRY_HINT = "repeat the command of the run with --retry-damaged to run its samples again"
 
 SYNC_S = 1.0
-"""Longest time in seconds during which the names of new files are not flushed to disk."""
+"""Shortest time in seconds between two flushes of the names of new files to disk."""
 
 _HEADER = b"segarena sample 1\n"
 _DIGEST_BYTES = 32
@@ -39,8 +39,9 @@ PackedSample: TypeAlias = Mapping[str, msgspec.Raw]
 class SampleFileWriter:
     """Writes the files of finished samples into a run folder; any number of processes may do so at once.
 
-    A file is flushed to disk before it gets its name, and the names at most once a second. A killed process loses no
-    finished sample, and a power failure those of the last second, which then run again.
+    A file is flushed to disk before it gets its name. The names are flushed when a file is written, at most once a
+    second. A killed process loses no finished sample. A power failure may lose the samples since the last flush of the
+    names, which then run again.
 
     Attributes:
         folder: folder of the run.

@@ -56,7 +56,7 @@ def trust_refusal(
     *,
     trust: bool,
 ) -> str:
-    """Return a message if `rebuild_plugin` would reject a plug-in without trust, else "", without building it."""
+    """Return a message if `rebuild_plugin` would reject a plug-in as untrusted, without building it; "" otherwise."""
     try:
         with only_built_in():
             find(kind, used.name)
@@ -68,7 +68,7 @@ def trust_refusal(
 
 
 def source_change(used: PluginRecord) -> str:
-    """Return a message if the file of a plug-in has changed since the run, else ""."""
+    """Return a message if the file of a plug-in has changed since the run; "" otherwise."""
     path, _, _ = used.name.rpartition(":")
     file = Path(path)
     if used.sha256 is None or not file.is_file():

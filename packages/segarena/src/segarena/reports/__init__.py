@@ -15,7 +15,7 @@ _HOMES = {
     "terminal_of": "terminal",
     "terminal_table": "terminal",
 }
-"""The public names, by the module that defines each."""
+"""The module that defines each public name."""
 
 __all__ = ["ReportFiles", "terminal_of", "terminal_table", "write_report"]
 

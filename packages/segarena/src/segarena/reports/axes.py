@@ -90,14 +90,14 @@ class Scale:
         return self.start_px + share * (self.stop_px - self.start_px)
 
     def ticks(self, count: int) -> tuple[float, ...]:
-        """Return about `count` tick values."""
+        """Return about `count` tick values; a logarithmic scale ignores `count`."""
         if self.is_log:
             return log_ticks(self.low, self.high)
         return nice_ticks(self.low, self.high, count)
 
 
 def number(value: float) -> str:
-    """Return a number as text without trailing digits."""
+    """Format a number without trailing zeros; those below 0.0001 in scientific notation."""
     return f"{value:.10g}" if abs(value) >= 1e-4 or value == 0 else f"{value:.1e}"
 
 

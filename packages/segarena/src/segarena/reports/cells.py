@@ -1,4 +1,4 @@
-"""Cells and columns of tables; the text of a cell is the same in every output format."""
+"""Cells and columns of tables; the text of a cell is the same in every format but CSV, which has plain numbers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ColumnKind: TypeAlias = Literal["text", "words", "number", "interval"]
 
 CellMark: TypeAlias = Literal["", "best", "better", "worse", "unclear", "alarm"]
 """Emphasis of a number: the best of a column is underlined; bold marks a number that is
-significantly better or worse in a paired test."""
+significantly better or worse in a paired test; "alarm" marks a number of failures."""
 
 BOLD: frozenset[CellMark] = frozenset({"better", "worse"})
 

@@ -43,8 +43,8 @@ def _figures(part: Part) -> Iterator[Figure]:
 def chart_files(figures: Sequence[Figure]) -> Mapping[str, str]:
     """Render each chart as SVG text, by file name.
 
-    The name consists of the figure's number and title, and the index of the chart within the
-    figure.
+    The name consists of the figure's number and title and, if the figure has several charts, the
+    number of the chart.
     """
     files: dict[str, str] = {}
     for number, figure in enumerate(figures, 1):

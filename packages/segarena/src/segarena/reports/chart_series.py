@@ -86,7 +86,7 @@ def series_by_user(runs: Sequence[Run]) -> list[tuple[str, list[Series]]]:
 def run_column_names(runs: Sequence[Run]) -> dict[Run, str]:
     """Return the name of each run for tables that also have a dataset column.
 
-    This is the run's segmenter, or its label if the segmenter ran twice on the same data.
+    This is the segmenter; if any segmenter ran twice on the same data, it is the label of the run.
     """
     if _has_repeated_segmenter(runs):
         return {run: run.label for run in runs}
@@ -100,7 +100,8 @@ def _has_repeated_segmenter(runs: Sequence[Run]) -> bool:
 def colour_numbers(runs: Sequence[Run]) -> list[int]:
     """Return the colour index of each run, which is the same on the whole page.
 
-    Runs of one segmenter share a colour, unless a segmenter ran twice on the same data.
+    Runs of one segmenter share a colour. If any segmenter ran twice on the same data, each run has
+    its own.
     """
     if _has_repeated_segmenter(runs):
         return list(range(len(runs)))

@@ -1,4 +1,5 @@
-// Readout of chart values: follows the pointer, or the arrow keys while a chart has the focus.
+// Buttons that save charts, and a readout of chart values, which follows the pointer, or the arrow
+// keys while a chart has the focus.
 
 for (const chart of document.querySelectorAll("svg.chart:not(.swatch)")) setUpChart(chart);
 
@@ -67,7 +68,8 @@ function readable(chart, panel) {
   let groups = null;
   let place = -1;
 
-  // Group the marks by x; the titles of a group can begin with the same text, up to a colon.
+  // Group the marks by x, unless there are very many. The titles of a group can begin with the same
+  // text, up to a colon.
   function prepare() {
     const titles = [...chart.querySelectorAll("title")];
     const found = new Map();

@@ -27,7 +27,8 @@ from segarena.reports.cells import Value
 from segarena.reports.html_document import macros
 from segarena.statistics.intervals import Interval
 
-# 7, 4 dashes and 5 markers are pairwise coprime, so a series repeats only after 140 others.
+# The numbers of colours (7), dash patterns (4) and markers (5) are pairwise coprime, so the first
+# 140 series differ.
 COLOUR_COUNT = 7
 """Number of colours on the page; further series reuse them with other dash patterns and markers."""
 
@@ -60,8 +61,8 @@ ChartColour: TypeAlias = int | str
 class Curve:
     """A line of y over x with a band from `low` to `high`; points with NaN are omitted.
 
-    A faint curve is thin and has neither band nor label; the curve of a floor is thin and has no
-    band.
+    A faint curve is thin and has neither band nor label. The curve of a floor (a control that
+    ignores the image) is thin and has no band.
     """
 
     label: str
@@ -185,7 +186,7 @@ def draw_legend(frame: Frame, entries: Sequence[tuple[str, ChartColour]]) -> Non
     x = 4.0
     y = frame.top + 4
     for label, _ in entries:
-        # Estimated from the mean character width, because the text is laid out by the browser only.
+        # Estimated from the mean character width, because only the browser lays out the text.
         wide = LEGEND_PX + len(_shorten(label)) * CHARACTER_PX
         if x + wide > frame.width_px and x > 4:
             x = 4.0
@@ -422,7 +423,7 @@ def _round_ticks(low: float, high: float) -> tuple[float, ...]:
     # Choose multiples of five such that there are at most about nine ticks.
     step = 1 if length <= 10 else 5 * math.ceil(length / 40)
     multiples = range(step, math.floor(high) + 1, step)
-    # The first round is always labelled, although it is no multiple of the step.
+    # The first round is always labelled, even if it is not a multiple of the step.
     return (low, *(tick for tick in multiples if tick > low))
 
 

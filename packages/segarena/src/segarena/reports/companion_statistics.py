@@ -20,8 +20,8 @@ class Companions:
     """Statistics that complement a NoC; None if the summary lacks them.
 
     Attributes:
-        failures: share of targets that do not reach the NoC's threshold of the same metric.
-        final: value of the same metric after the last round of the run.
+        failures: share of targets that do not reach the threshold of the NoC in its metric.
+        final: value of the metric of the NoC after the last round of the run.
     """
 
     failures: Statistic | None

@@ -15,10 +15,10 @@ from segarena.reports.recorded_run import Run
 def comparability_warnings(runs: Sequence[Run]) -> list[str]:
     """Return one line for each difference that makes a comparison unfair.
 
-    Each run is compared with two others: with the first run on the same dataset, whose data and
-    versions should be equal, and with the first run of the same segmenter, whose weights and
-    sources should be equal. Runs of segarena versions that did not record fingerprints are not
-    checked.
+    Each run is compared with two others: with the first run of the same dataset plug-in, whose
+    versions should be equal, and whose data should be equal if options or fingerprints are; and
+    with the first run of the same segmenter and options, whose weights and sources should be equal.
+    If one of two runs has no recorded fingerprints, only their versions of segarena are compared.
     """
     warnings: list[str] = []
     first_by_dataset: dict[str, Run] = {}

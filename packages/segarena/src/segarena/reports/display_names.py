@@ -35,7 +35,7 @@ def run_labels(segmenters: Sequence[str], data: Sequence[str]) -> list[str]:
 
 
 def dataset_names(plugins: Sequence[DatasetRecord]) -> list[str]:
-    """Return the display name of each run's dataset; names are equal if and only if the data are equal.
+    """Return the display name of each run's dataset; data with different fingerprints have different names.
 
     If the dataset is a folder, read by a plug-in with an option `name`, its display name is the
     value of that option, or else the last part of its path. The same applies if one plug-in reads
@@ -73,8 +73,9 @@ def _folder_name(plugin: PluginRecord) -> str:
 def distinct_names(plugins: Sequence[PluginRecord]) -> list[str]:
     """Return the name of each plug-in with the options that distinguish it from plug-ins of the same name.
 
-    If several options differ, those with default values are omitted. A segmenter that wraps others
-    has an option `name`, which replaces its own name.
+    If several options differ, those with default values are omitted. A given label, or the option
+    `name` of a segmenter that wraps others, replaces the name. `SEES_TRUTH` marks controls that
+    have access to the targets.
     """
     base_names = [_base_name(plugin) for plugin in plugins]
     namesakes: dict[str, list[PluginRecord]] = {}

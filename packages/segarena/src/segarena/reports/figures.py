@@ -172,11 +172,11 @@ def _noc(
     floors: Sequence[Run],
     word: str,
 ) -> Figure | None:
-    """Draw the number of clicks (NoC): a histogram for one run, cumulative shares for several."""
+    """Draw the NoC (number of clicks): histograms for one run, cumulative shares for several runs or floors."""
     counted = [statistic for statistic in runs[0].summary if statistic.kind == "noc"]
     if not counted:
         return None
-    # Thresholds in a summary ascend, so the last one is the hardest.
+    # Requested thresholds come before those of the benchmark, of which the last one is the hardest.
     statistic = counted[-1]
     panels = series_by_user(runs)
     goal = f"{metric_name(statistic.metric)} was at least {statistic.threshold:g}"

@@ -39,7 +39,7 @@ from segarena.statistics.intervals import Interval, PairedDifference
 from segarena.users.habits.prompt_time import PromptTimeModel
 
 MAX_HARDEST_ROWS = 12
-"""Maximum number of rows in the table of hardest targets; the gallery shows all these targets."""
+"""Maximum number of rows in the table of hardest targets."""
 
 MAX_FAILURE_ROWS = 200
 """Maximum number of failures that are listed individually."""
@@ -55,7 +55,7 @@ def summary_sheet(
     target: str = "target",
     pace: PromptTimeModel | None = None,
 ) -> Sheet:
-    """Tabulate every column of a summary, one row per user and run; see `Sheet.pick`.
+    """Tabulate a summary with all its columns, one row per user and run; `Sheet.pick` selects columns.
 
     The column "segmenter" contains the distinct labels of runs; the column "name" contains shorter
     names for use next to the column "dataset". `target` is the word for a target. With `pace`, the
@@ -179,7 +179,7 @@ def hardest_sheet(
     targets: Sequence[RankedTarget],
     shown: Mapping[DialogueId, str],
 ) -> Sheet:
-    """Tabulate the hardest targets; a row links to the worst dialogue if the gallery shows it."""
+    """Tabulate the hardest targets; a row links to the worst dialogue if `shown` has its address."""
     statistic = area_statistic(runs[0])
     thresholds = summary_thresholds(runs[0], statistic.metric)
     head = [
@@ -216,9 +216,10 @@ def hardest_sheet(
 
 
 def failures_parts(runs: Sequence[Run]) -> list[Part]:
-    """Return the failures: a count for each cause, then a list of failed dialogues.
+    """Return the failures: a count for each cause, a list of failed dialogues, and samples not loaded.
 
-    Empty if no run has any dialogue.
+    Tables have at most `MAX_MESSAGE_ROWS` causes and `MAX_FAILURE_ROWS` dialogues or samples. Empty
+    if no run has any dialogue.
     """
     found: list[tuple[Run, DialogueRecord]] = []
     for run in runs:
@@ -265,7 +266,7 @@ def _unloaded_parts(runs: Sequence[Run]) -> list[Part]:
 
 
 def _messages_sheet(runs: Sequence[Run]) -> Sheet:
-    """Tabulate the causes of failures with the first message of each, most frequent first."""
+    """Tabulate the most frequent causes of failures, each with its first message."""
     causes: list[FailureCause] = []
     for run in runs:
         causes += run.causes

@@ -13,17 +13,19 @@ def labels_of_runs(folders: Sequence[str | Path], given: Sequence[str]) -> list[
 
     Args:
         folders: the run folders.
-        given: strings "RUN=LABEL", where RUN is the path of a folder or the end of it, such as "graph" for
-            "runs/graph"; for a single folder also a label alone, without "=".
+        given: strings "RUN=LABEL", where RUN is the path of a folder or the end of it, such as
+            "graph" for "runs/graph"; for a single folder also a label alone, without "=".
 
     Raises:
-        InvalidInput: RUN matches no folder, or several, or a folder has a label already.
+        InvalidInput: RUN matches no folder or several, a label is empty, or a folder has a label
+            already.
     """
     labels = [""] * len(folders)
     for text in given:
         run, equals, label = text.partition("=")
         found = [index for index, folder in enumerate(folders) if _is_named(folder, run)]
-        # A text with "=" would hide a misspelt name of a run.
+        # A text with "=" is not taken as a label alone, because it may begin with a misspelt run
+        # name.
         if not found and not equals and len(folders) == 1 and len(given) == 1:
             found = [0]
             label = text

@@ -33,10 +33,10 @@ MAX_GROUPS = 8
 """An attribute with more distinct words than this does not form groups."""
 
 MAX_RUN_LINES = 10
-"""If there are more runs, figures show only the best."""
+"""If there are more runs, figures show only this many, the best ones."""
 
 MAX_USER_LINES = 4
-"""If there are more users, figures show their mean."""
+"""If a single run has more users, figures show their mean."""
 
 SIZE_WORDS = ("area", "size")
 """A numeric attribute counts as object size if its name contains one of these."""
@@ -126,8 +126,8 @@ def _lines(
 ) -> list[tuple[str, ChartColour, Mapping[TargetKey, float]]]:
     """Return (label, colour, value by target) of each line of the figure.
 
-    A single run has a line for each user, or one of their means if there are too many. Of several
-    runs, the best have a line each, of means over their users.
+    A single run has a line for each user, or one line for the means over all users if there are too
+    many. If there are several runs, each of the best has one line for the means over its users.
     """
     lines: list[tuple[str, ChartColour, Mapping[TargetKey, float]]] = []
     if len(runs) > 1:
@@ -219,7 +219,7 @@ def _by_size(
 
 
 def _thirds(sizes: Mapping[TargetKey, float]) -> dict[TargetKey, str]:
-    """Return the size group of each target: small, medium or large; each group has a third of the targets."""
+    """Return the size group of each target: small, medium or large; each group has about a third of the targets."""
     low, high = np.quantile(list(sizes.values()), (1 / 3, 2 / 3)).tolist()
     small = f"small (≤ {_short(low)})"
     large = f"large (> {_short(high)})"
@@ -239,7 +239,7 @@ def _short(size: float) -> str:
 
 
 def group_order(groups: Mapping[TargetKey, str]) -> list[str]:
-    """Return the groups from small to large if their names are sizes, then the other groups by name."""
+    """Return the groups: those that are named by size from small to large, then the others by name."""
 
     def sort_key(group: str) -> tuple[int, str]:
         # The name of a third continues with its limits, as in "small (≤ 40)".

@@ -22,7 +22,7 @@ class RankedTarget:
     Attributes:
         score: mean AuC.
         best: highest metric value of any dialogue.
-        solved: number of dialogues that reached the benchmark's highest threshold.
+        solved: number of dialogues that reached the highest threshold of the summary.
         dialogues: number of finished dialogues.
         worst_dialogue: the dialogue with the lowest final value.
     """

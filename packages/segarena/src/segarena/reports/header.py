@@ -51,7 +51,7 @@ def report_title(runs: Sequence[Run]) -> str:
 
 
 def report_warnings(runs: Sequence[Run]) -> list[str]:
-    """Return the warnings above the report: damaged, partial or empty runs, and unfair comparisons."""
+    """Return the warnings above the report, such as damaged, partial or empty runs and unfair comparisons."""
     warnings: list[str] = []
     for run in runs:
         warnings += [run.folder.damage, partial_text(run), empty_text(run)]
@@ -62,7 +62,10 @@ def report_warnings(runs: Sequence[Run]) -> list[str]:
 
 
 def run_description(own: Page) -> list[str]:
-    """Describe benchmark and data in one line, and segmenters in another, without default options."""
+    """Return a line on benchmark, data, users and rounds, one on segmenters, and one per run with remarks.
+
+    Options with default values are left out.
+    """
     runs = own.runs
     rules = own.runs[0].config.benchmark
     datasets = _distinct([str(_as_set(run.config.dataset)) for run in runs])

@@ -1,4 +1,4 @@
-"""Rendering of templates to self-contained HTML documents that need no network."""
+"""Rendering of templates to HTML documents, which by default are self-contained."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Quality against human time, which is predicted from the prompts of a run.
 
-The records do not contain human seconds; the model in `segarena.users.habits.prompt_time` predicts
-them for a report.
+The records of simulated users do not contain human seconds; the model in
+`segarena.users.habits.prompt_time` predicts them for a report.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class PredictedSeconds:
         centres, spreads: mean and standard deviation of the logarithm of the seconds until the end
             of each round, (dialogues, rounds); the mean is infinite after the end of the dialogue.
         round_centres, round_spreads: mean and standard deviation of the log-seconds of individual
-            rounds, (all rounds,).
+            rounds with manual input, (rounds of all dialogues,).
     """
 
     dialogues: Sequence[DialogueRecord]
@@ -95,8 +95,8 @@ class PredictedSeconds:
 
     def values_at(self, moments: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the expected value at each time, (dialogues, times); 0 before the first prediction."""
-        # The expected value is a sum over rounds: each adds its change with the probability that it
-        # has ended.
+        # The expected value is a sum over rounds: each adds its change of the value, multiplied by
+        # the probability that the round has ended.
         steps = np.diff(self.values, axis=1, prepend=0.0)
         expected: list[NDArray[np.float64]] = []
         for moment in moments:
@@ -199,7 +199,7 @@ def _prompt_extent(dialogue: DialogueRecord) -> float:
 
 
 def human_time_parts(own: Page) -> list[Part]:
-    """Return predicted human seconds; empty if every prompt is a mask or a support example."""
+    """Return predicted human seconds; empty if no finished dialogue has a prompt with manual input."""
     runs = own.usual_runs
     if all(run.kinds <= {"support", "mask"} for run in runs):
         return []

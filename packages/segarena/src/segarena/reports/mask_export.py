@@ -209,7 +209,7 @@ def _mask(objects: pl.DataFrame, axes: int) -> NDArray[np.bool_] | NDArray[np.ui
     """Combine the masks of a dialogue's objects into one array.
 
     Raises:
-        StoreError: the masks differ in shape or have the wrong axes, or an object index is invalid.
+        StoreError: the masks differ in shape or number of axes, or an object index is invalid.
     """
     masks: dict[int, Mask] = {}
     for row in objects.iter_rows(named=True):
@@ -308,7 +308,7 @@ def _palette() -> bytes:
 
 @mask_format("coco", "image")
 def write_coco_masks(root: Path, predictions: Iterable[MaskPrediction]) -> Generator[str]:
-    """Write one COCO file per user and repeat with uncompressed RLE; file names are sample ids."""
+    """Write one COCO file of uncompressed RLE per user and repeat; an image's `file_name` is its sample id."""
     images: dict[str, dict[str, Any]] = {}
     categories: dict[str, int] = {}
     files: dict[str, list[dict[str, Any]]] = {}

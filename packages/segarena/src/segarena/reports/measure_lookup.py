@@ -25,7 +25,7 @@ def look_up_measure(
     measure: Measure,
     words: RowWords,
 ) -> Measurement | None:
-    """Look up a measure in the tables of one run; None unless exactly one row matches.
+    """Look up a measure in the tables of one run; None unless exactly one row matches and has a number.
 
     Args:
         sheets: tables of a page with one run.

@@ -32,7 +32,7 @@ def comparison_sheet(paths: Sequence[Path]) -> Sheet:
 
 
 def _verdict_text(own: Page) -> str:
-    """Return the verdict, and the names of incomplete runs."""
+    """Return the verdict, and a warning for each incomplete run."""
     with restrict_plugins(trust=False):
         texts = list(own.verdict)
         for run in own.usual_runs:

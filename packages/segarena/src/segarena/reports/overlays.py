@@ -170,7 +170,7 @@ def _without_straight(ring: NDArray[Any]) -> NDArray[Any]:
 
 
 def prompt_positions(prompt: RecordedPrompt) -> list[tuple[float, float]]:
-    """Return the (row, column) positions of a recorded prompt; empty for masks and examples."""
+    """Return the (row, column) positions of a recorded prompt; empty for limits, masks and examples."""
     return [(float(point[-2]), float(point[-1])) for point in prompt_points(prompt)]
 
 
@@ -192,7 +192,7 @@ def prompt_points(prompt: RecordedPrompt) -> list[Sequence[float]]:
 
 
 def prompt_css_class(prompt: RecordedPrompt) -> str:
-    """Return the CSS class of a prompt: "pos" on the object, "neg" on the background."""
+    """Return the CSS class of a prompt: "neg" if it marks the background, else "pos"."""
     if isinstance(prompt, (Click, Scribble, Lasso)) and not prompt.is_positive:
         return "neg"
     return "pos"

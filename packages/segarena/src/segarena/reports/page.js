@@ -1,5 +1,5 @@
 "use strict";
-// The page is fully readable without scripts.
+// Without scripts, the page shows all but pictures and the later rows of long tables.
 
 // Make horizontally scrolling elements focusable, to allow scrolling by keyboard.
 for (const scroller of document.querySelectorAll(".scroll, nav, pre")) {

@@ -1,8 +1,8 @@
 """The report page of a benchmark: `Page`, and the registry of its subclasses.
 
 A package names the module with its pages in the entry point group `segarena.pages`; the module is
-imported when the first report is created. A benchmark without its own page uses `Page`, which is
-complete.
+imported when the first report is created. Runs that no such page supports are shown on
+`Page`, which is complete.
 """
 
 from __future__ import annotations
@@ -42,20 +42,21 @@ class Page:
     share.
 
     Attributes:
-        runs: the compared runs, at least one, all with the same rules.
+        runs: the compared runs, at least one, all with the same rules; floors are not among them.
         floors: runs of baselines that the others must beat; see `segarena.reports.baselines`.
         benchmarks: names of the benchmarks of this page; set by the decorator `page`.
         draws_floors: whether the page has charts that show floors; if not, floors are treated as
             ordinary runs.
-        shows_person_seconds: whether the summary contains the predicted seconds of a person for a dialogue.
+        shows_person_seconds: whether the summary contains the predicted seconds of a person for a
+            dialogue.
         leaves_out: general parts that the report omits because the page has better ones or they
-            carry no information: the sections "summary", "solved", "between", "ranks",
-            "differences", "figures", "pace", "hardest", "targets", "gallery" and "failures", and the
-            figures "curves", "noc", "seconds" and "groups".
+            carry no information: the sections "summary", "ranks", "differences", "solved",
+            "between", "people", "figures", "pace", "hardest", "targets", "gallery", "failures" and
+            "notes", and the figures "curves", "noc", "seconds" and "groups".
         folded: names of the tables that are collapsed.
         gallery_title: heading of the gallery.
-        beside: tables of published figures next to those of the runs, also shown in the summary;
-            set if the caller requests them.
+        beside: tables with published figures next to figures of the runs, which the summary shows
+            too; set if the caller requests them.
         viewer: function that returns the address of a dialogue in the viewer; None without a
             viewer.
     """
@@ -79,11 +80,14 @@ class Page:
         return run.config.benchmark.name in cls.benchmarks
 
     def whole(self, run: Run) -> Run:
-        """Return what general tables show of a run: all of it, unless a page leaves out what distorts means."""
+        """Return the part of a run that general tables show: by default all of it.
+
+        A page may leave out dialogues that would distort the means.
+        """
         return run
 
     def usual(self, run: Run) -> Run:
-        """Return the run for figures, differences and the terminal."""
+        """Return the part of a run for verdict, rankings, differences, figures and terminal: by default `whole`."""
         return self.whole(run)
 
     @property
@@ -93,17 +97,17 @@ class Page:
 
     @cached_property
     def usual_floors(self) -> tuple[Run, ...]:
-        """The floors for figures and the terminal."""
+        """The floors, each in the form that `usual` returns, for figures and the terminal."""
         return tuple(self.usual(run) for run in self.floors)
 
     @cached_property
     def whole_runs(self) -> tuple[Run, ...]:
-        """All runs for general tables."""
+        """All runs, each in the form that `whole` returns, for general tables."""
         return tuple(self.whole(run) for run in self.runs)
 
     @cached_property
     def usual_runs(self) -> tuple[Run, ...]:
-        """All runs, each in the form that `usual` returns, for figures, differences and the terminal."""
+        """All runs, each in the form that `usual` returns."""
         return tuple(self.usual(run) for run in self.runs)
 
     @cached_property
@@ -128,7 +132,7 @@ class Page:
 
     @cached_property
     def decides(self) -> Statistic | None:
-        """Statistic of the verdict: by default the last NoC of the summary, else its first statistic, if it has any."""
+        """Statistic of the verdict: by default the last NoC of the summary, else its first statistic, else None."""
         summary = self.usual_runs[0].summary
         if not summary:
             return None
@@ -137,7 +141,7 @@ class Page:
 
     @cached_property
     def verdict(self) -> Sequence[str]:
-        """The result in a few short sentences for each dataset."""
+        """The result in a few short sentences for each dataset, at most three; see `verdict_texts`."""
         if self.decides is None:
             return []
         words = UnitWords(self.word, self.target_word, self.sample_word, self.users_in_words)
@@ -150,7 +154,7 @@ class Page:
 
     @cached_property
     def shown_runs(self) -> tuple[Run, ...]:
-        """All runs that the gallery includes."""
+        """The runs from which the gallery chooses dialogues: by default all but the floors."""
         return self.whole_runs
 
     @cached_property
@@ -311,8 +315,8 @@ def page(*benchmarks: str) -> Callable[[PageClass], PageClass]:
 def page_of(runs: Sequence[Run]) -> Page:
     """Return the page for the runs of one benchmark.
 
-    The page registered for the benchmark has priority, then any other page that supports the run,
-    then `Page`.
+    This is the page registered for the benchmark if it supports the first run, else any other page
+    that does, else `Page`.
     """
     import_entry_points(PAGES_ENTRY_POINTS)
     candidates = list(dict.fromkeys(_pages.values()))

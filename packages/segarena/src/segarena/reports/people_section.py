@@ -109,7 +109,7 @@ def human_rounds_of(run: Run) -> HumanRounds | None:
 
 
 def people_parts(own: Page) -> list[Part]:
-    """Return the section about human users; empty if no run has any."""
+    """Return the section about human users; empty if no person finished a dialogue."""
     found: list[HumanRounds] = []
     for run in own.every_run:
         human = human_rounds_of(own.whole(run))
@@ -148,7 +148,7 @@ _GAP_NOTE = (
 
 
 def participants_sheet(found: Sequence[HumanRounds]) -> Sheet:
-    """Tabulate the number of rounds and the seconds of each person."""
+    """Tabulate dialogues, rounds, seconds and pointers, one row per person and human user."""
     rows: list[tuple[Cell, ...]] = []
     for human in found:
         people = dict.fromkeys(human.rounds["person"])
@@ -297,7 +297,7 @@ def _first_click_gap(
 
 
 def _first_clicks(run: Run, user: str) -> Mapping[tuple[str, str], list[tuple[int, ...]]]:
-    """Return, by target, the position of a user's first prompt, for dialogues that begin with a click."""
+    """Return, by target, the positions of the first clicks of a user's dialogues that begin with a click."""
     found: dict[tuple[str, str], list[tuple[int, ...]]] = {}
     for dialogue in run.finished(user):
         if not dialogue.prompts or not dialogue.prompts[0]:
@@ -310,7 +310,7 @@ def _first_clicks(run: Run, user: str) -> Mapping[tuple[str, str], list[tuple[in
 
 
 def _quality_against_seconds(human: HumanRounds, word: str) -> Figure | None:
-    """Draw quality against human seconds.
+    """Draw quality against human seconds; None if no dialogue of a person took time.
 
     For simulated users, every round is drawn with the median time of people.
     """

@@ -98,7 +98,8 @@ def _by_person(
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return the statistic of each target with each person, and the index of each target's image.
 
-    The values have shape (targets, people), with NaN for dialogues that did not finish.
+    The values have shape (targets, people), with NaN for dialogues that did not finish. If a person
+    repeats a target, the last repeat counts.
     """
     dialogues, curves = run.curves(user, statistic.metric)
     if not dialogues:

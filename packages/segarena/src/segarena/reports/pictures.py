@@ -40,7 +40,7 @@ MAX_HARDEST_CARDS = 12
 """Maximum number of hardest targets in the gallery."""
 
 MAX_GALLERY_DIALOGUES = 72
-"""Number of dialogues with pictures, counted over all runs."""
+"""Number of dialogues, counted over all runs, up to which the gallery adds further targets."""
 
 RunDialogue: TypeAlias = tuple[Run, DialogueRecord]
 """A run, and its dialogue about the shown target."""

@@ -1,4 +1,4 @@
-"""Published figures next to those of runs with the same measure and protocol; each row states its source."""
+"""Published figures next to figures of runs with the same measure and protocol; each row states its source."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class PublishedComparison:
 
     Attributes:
         sheet: rows of the runs followed by those of the paper; None if nothing is comparable.
-        notes: one line for each mismatch, with the reason.
+        notes: one line for each mismatch, with the reason, and for missing figures.
     """
 
     sheet: Sheet | None
@@ -53,7 +53,10 @@ def protocol_mismatches(run: Run, needs: Mapping[str, str]) -> list[str]:
 
 
 def match_dataset(run: Run, table: PublishedTable) -> tuple[str, str]:
-    """Return the table's name for a run's dataset, "" if unknown, and why they cannot be compared, "" if they can."""
+    """Return a table's name for a run's dataset, and the reason why the two cannot be compared.
+
+    The name is "" if the table does not cover the run's data; the reason is "" if there is none.
+    """
     candidates: list[str] = []
     for name in table.own_datasets:
         if name in table.data and _is_plugin(run, table.data[name].plugin):
@@ -127,7 +130,7 @@ def compare_with_published(own: Page, table: PublishedTable) -> PublishedCompari
 
 
 def _faults(run: Run, table: PublishedTable) -> list[str]:
-    """Return the reasons why a run violates the table's rules; a wrong benchmark is checked first."""
+    """Return the reasons why a run violates the table's rules; for another benchmark, only that reason."""
     if not table.benchmark:
         return ["the values of that table do not come from runs; see segarena reproduce"]
     # For another benchmark, the other requirements are meaningless.
@@ -159,7 +162,7 @@ def _rows_of(
     usable: Mapping[str, Measure],
     table: PublishedTable,
 ) -> Iterable[tuple[str, str, str, Mapping[str, Measurement]]]:
-    """Yield (label, dataset, user, values) for each of the run's users that the table also lists."""
+    """Yield (run label, dataset, row label, values) for the table's rows without a user or with a user of the run."""
     sheets = page_tables(type(own)([run]))
     values_by_user: dict[str, dict[str, Measurement]] = {}
     for row in table.rows_on(dataset):

@@ -1,7 +1,7 @@
 """A run as reports use it: its configuration and dialogues, read once from the run folder.
 
-Only this module and `segarena.reports.round_table` depend on the file layout of records, timings
-and masks.
+Most reports read records, timings and masks only through this module and
+`segarena.reports.round_table`.
 """
 
 from __future__ import annotations
@@ -120,8 +120,9 @@ class Run:
     def summary(self) -> tuple[Statistic, ...]:
         """Statistics of requested thresholds, of the benchmark, and of additional metrics.
 
-        Statistics that need more rounds than this run has are excluded. A metric's value after the
-        benchmark's last round is replaced by its value after this run's last round.
+        Statistics that need more rounds than this run has are excluded, with one exception: a
+        metric's value after its last round in the benchmark is replaced by its value after this
+        run's last round.
         """
         own = self.config.benchmark.summary
         own_names = {statistic.name for statistic in own}
@@ -181,7 +182,7 @@ class Run:
     def curves(
         self, user: str, metric: str
     ) -> tuple[Sequence[DialogueRecord], NDArray[np.float64]]:
-        """Return a user's dialogues in which `metric` is defined in every round, and the values of the metric.
+        """Return a user's finished dialogues in which `metric` is finite in every round, and its values.
 
         The values have shape (dialogues, rounds). A dialogue that ended early repeats its last
         value in the remaining rounds.
@@ -217,7 +218,7 @@ class Run:
         return count
 
     def finished(self, user: str | None = None) -> tuple[DialogueRecord, ...]:
-        """Return the dialogues that did not fail, of one user or of all users."""
+        """Return the dialogues that have rounds and did not fail, of one user or of all users."""
         return self._finished.get(user, ())
 
     @cached_property
@@ -235,7 +236,7 @@ class Run:
         target: str,
         user: str,
     ) -> tuple[DialogueRecord, ...]:
-        """Return one user's dialogues about one target by repeat, including failed ones."""
+        """Return one user's dialogues about one target, failed ones included, ordered by repeat."""
         found: list[DialogueRecord] = []
         for index in range(self._first_of_sample.get(sample, 0), len(self.dialogues)):
             dialogue = self.dialogues[index]
@@ -259,11 +260,11 @@ class Run:
         return self.folder.timings().sort("sample", "target", *_ORDER)
 
     def seconds_per_round(self, user: str) -> NDArray[np.float64]:
-        """Return the seconds of each round with `user` in ascending order."""
+        """Return the seconds of all rounds with `user`, sorted in ascending order."""
         return self._seconds((pl.col("round") > 0) & (pl.col("user") == user))
 
     def encode_seconds(self) -> NDArray[np.float64]:
-        """Return the seconds of each encoder pass in ascending order.
+        """Return the seconds of all encoder passes, sorted in ascending order.
 
         If the network runs as a whole for each prediction, these are the seconds of the
         predictions.
@@ -366,8 +367,8 @@ def read_runs(
 
     Raises:
         InvalidInput: `paths` is empty; `data` was given for several datasets, or without the option
-            that it belongs to; a label names no run; or a threshold is outside (0, 1] or above the value at which the
-            dialogues stop.
+            that it belongs to; a label names no run; or a threshold is outside (0, 1] or above the
+            value at which the dialogues stop.
         RunMissing: a folder contains no run.
         RunConflict: the runs used different rules, so their results cannot be compared.
     """
@@ -567,7 +568,7 @@ def _refuse_threshold(threshold: float, folder: RunFolder) -> None:
 
 
 def _at_threshold(threshold: float) -> tuple[Statistic, Statistic]:
-    """Return the number of clicks (NoC) and the number of failures (NoF) at a threshold."""
+    """Return the statistics NoC (number of clicks) and NoF (number of failures) at a threshold."""
     percent = f"{100 * threshold:g}"
     return (
         Statistic(

@@ -62,7 +62,7 @@ VIEWER_HINT = "Run segarena look RUN... with these run folders to view every dia
 """Note below the gallery of a report that is opened outside the viewer."""
 
 MAX_TARGET_ROWS = 5000
-"""Rows of the table of every target on the page; with more, a browser takes seconds to lay it out."""
+"""Maximum number of rows in the table of every target; a browser takes seconds to lay out more."""
 
 MAX_OPEN_COMPARED_RUNS = 5
 """With more runs, the differences to the first run are collapsed."""
@@ -178,7 +178,7 @@ def _run_columns(runs: Sequence[Run]) -> tuple[str, ...]:
 
 
 def _floors(own: Page) -> Part:
-    """Tabulate the floors, one per row; None if there are none."""
+    """Tabulate the floors, one row per user and floor; None if there are none."""
     if not own.floors:
         return None
     floors = own.usual_floors
@@ -225,7 +225,7 @@ def _summary_notes(own: Page) -> str:
 
 
 def _count_few_samples(runs: Sequence[Run]) -> int | None:
-    """Return the number of samples with a finished dialogue if there are only a few, else None."""
+    """Return the number of samples with a finished dialogue if it is below `FEW_SAMPLES`, else None."""
     samples: set[tuple[str, str]] = set()
     for run in runs:
         for dialogue in run.finished():
@@ -300,7 +300,7 @@ def _targets(own: Page, shown: Mapping[DialogueId, str]) -> list[Part]:
 
 
 def _gallery(own: Page, *, shows_all: bool) -> tuple[list[Part], Mapping[DialogueId, str]]:
-    """Return the gallery, and for each shown dialogue the id of its card or its address in the viewer."""
+    """Return the gallery, and by dialogue the id of its card or, without a card, its address in the viewer."""
     if "gallery" in own.leaves_out:
         return [], {}
     if own.pictures is None:

@@ -43,7 +43,7 @@ class ReportFiles:
         csv: the summary; equal records give equal bytes.
         latex: the summary for booktabs with the paired differences; equal records give equal bytes.
         timings: seconds, which differ even between equal runs.
-        paired: differences to the first run; None for a single run.
+        paired: differences to the first run on the same dataset; None for a single run.
         targets: the statistic of the verdict for every target; None without such a statistic.
         further: additional tables of the benchmark's page.
         of_people: human time, and variation between the people of a crowd, if available.
@@ -82,7 +82,7 @@ def write_report(
 ) -> ReportFiles:
     """Write the report of run folders into the folder `out`, which is created if necessary.
 
-    If there are several runs, they are compared with the first one.
+    If there are several runs, each is compared with the first one on its dataset.
 
     Args:
         runs: the run folders.
@@ -99,9 +99,10 @@ def write_report(
         labels: names for runs in place of their own: "RUN=LABEL", or for one run the label alone.
 
     Raises:
-        UnknownPlugin: no published table has that name; the message suggests similar names.
+        UnknownPlugin: a name in `beside` is unknown; the message suggests similar names.
         MissingExtra: `figures` was given, and resvg-py is not installed.
-        InvalidInput: `data` does not match the runs, the runs cannot support a threshold, or a label names no run.
+        InvalidInput: `data` does not match the runs, the runs cannot support a threshold, or a
+            label names no run.
         RunMissing: a folder contains no run.
         RunConflict: the runs used different rules.
         StoreError: records are damaged, or `out` cannot be written.
@@ -209,7 +210,7 @@ def _write_figures(sections: Sequence[Section], path: str | Path) -> tuple[Path,
 
 
 def summary_csv(runs: Sequence[Run]) -> str:
-    """Return the summary as CSV: a line per segmenter and user, with mean and interval bounds of each statistic."""
+    """Return the summary as CSV: a line per run and user, with mean and interval bounds of each statistic."""
     names = (
         "benchmark",
         "protocol",
@@ -225,7 +226,7 @@ def summary_csv(runs: Sequence[Run]) -> str:
 
 
 def summary_tex(runs: Sequence[Run]) -> str:
-    """Return the summary, and for several runs the paired differences, as tabulars."""
+    """Return the summary, and for several runs the paired differences, as LaTeX tables."""
     names = runs[0].statistic_names
     summary = summary_sheet(runs).pick("segmenter", "user", *names, "targets", "failures")
     comments = [f"{runs[0].config.benchmark.name}; {protocol_text(runs[0])}"]

@@ -155,10 +155,10 @@ class RoundTable:
 
 
 def read_rounds(folder: RunFolder) -> tuple[RoundTable, pl.DataFrame]:
-    """Read the rounds of a run without prompts, and a table of its dialogues for `iterate_dialogues`.
+    """Read a run's rounds, without their prompts, and a table of its dialogues for `iterate_dialogues`.
 
-    The texts of a million rounds need more memory than all numbers, so the records are read in
-    blocks of samples, of which only the numbers remain.
+    The texts of a million rounds need more memory than all numbers. The records are therefore read
+    in blocks of samples, which keep their numbers by round but their texts only by dialogue.
 
     Raises:
         StoreError: a metric column contains values other than numbers.
@@ -262,7 +262,7 @@ def _dialogue_rows(rows: pl.DataFrame, start: int) -> pl.DataFrame:
 
 def iterate_dialogues(table: RoundTable, dialogues: pl.DataFrame) -> Iterator[DialogueRecord]:
     """Yield the dialogues of `read_rounds` in the order of their rounds."""
-    # Names occur in many dialogues; each is in memory once.
+    # Each name occurs in many dialogues, but is kept in memory only once.
     names = {name: name for name in table.folder.samples}
     # Dialogues about the same target share their attributes, so parse each JSON text only once.
     attributes: dict[str | None, Mapping[str, Any]] = {}

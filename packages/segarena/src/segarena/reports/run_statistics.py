@@ -34,7 +34,8 @@ class SummaryRow:
         cells: mean over targets with its 95 % interval, by statistic name.
         targets: number of targets with a finished dialogue.
         dialogues: number of finished dialogues.
-        failures: number of failed dialogues; a failed sample counts once.
+        failures: number of failed dialogues; a failed sample counts once, and a sample that could
+            not be loaded does not count.
     """
 
     run: int
@@ -48,7 +49,7 @@ class SummaryRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedRow:
-    """Differences between one run and the first run, for one user.
+    """Differences between one run and the first run on its dataset, for one user.
 
     Attributes:
         run: index of the run in the report.
@@ -71,7 +72,7 @@ class PairedRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimingRow:
-    """Seconds per round of one run, for one user; NaN if there are no timings."""
+    """Seconds per round of a run with one user, and per encoder pass of the run; NaN without timings."""
 
     label: str
     user: str
@@ -111,8 +112,8 @@ def _values_by_target(
 ) -> tuple[Sequence[TargetKey], NDArray[np.float64]]:
     """Return targets and their values as in `target_values`, cached per run.
 
-    The cache holds arrays, because dictionaries of all statistics of a large run need most of its
-    report's memory.
+    The cache holds arrays, because dictionaries of all statistics of a large run would need most of
+    the memory of its report.
     """
     cache_key = ("values", user, _without_label(statistic))
     return _cached(run, cache_key, lambda: _compute_values(run, user, statistic))
@@ -351,7 +352,7 @@ def noc_counts(
 
 
 def summary_metrics(run: Run) -> tuple[str, ...]:
-    """Return the distinct metrics of the summary; figures show the first one."""
+    """Return the distinct metrics of the summary in its order; ("iou",) if it is empty."""
     return tuple(dict.fromkeys(statistic.metric for statistic in run.summary)) or ("iou",)
 
 

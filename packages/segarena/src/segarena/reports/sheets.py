@@ -67,7 +67,8 @@ class Sheet:
 
         Args:
             keys: keys of the columns with the names.
-            remarks: remark by name; a row that contains the remark in another cell does not repeat it.
+            remarks: remark by name; a row that contains the remark in another cell does not repeat
+                it.
         """
         indices = [index for index, key in enumerate(self.keys) if key in keys]
         rows: list[tuple[Cell, ...]] = []
@@ -102,7 +103,8 @@ class Sheet:
         An interval adds the columns "KEY low" and "KEY high". Shares are fractions of 1, and
         missing numbers are NaN.
         """
-        # Imported here, because `segarena list` shows tables without polars, which takes longer to import than to show.
+        # Imported here, because importing polars takes longer than all that `segarena list` does to
+        # show its tables.
         import polars as pl
 
         found: dict[str, list[float | int | str]] = {}

@@ -1,8 +1,8 @@
 "use strict";
-// Tables: sorting, filtering, definitions. For a long table the page contains the first rows as
-// HTML, and all of them as JSON.
+// Tables: sorting, filtering, definitions. For a long table, the page contains the first rows as
+// HTML and all rows as JSON.
 
-// For each table, the functions with which other scripts replace and filter its rows.
+// For other scripts: the function that replaces the rows of each table, and its search field.
 const sortableTables = new Map();
 
 {
@@ -94,7 +94,7 @@ const sortableTables = new Map();
       head.removeAttribute("title");
       head.replaceChildren(button);
       button.addEventListener("click", () => {
-        // Sort the best first; a second click reverses the order.
+        // Sort in the order of the column, such as best first; another click reverses the order.
         const sorted = head.getAttribute("aria-sort");
         const descends = sorted ? sorted === "ascending" : head.dataset.first === "descending";
         sortBy(head, descends ? -1 : 1);

@@ -32,7 +32,7 @@ from segarena.statistics.pairwise_tests import PairwiseTests, compare_all_pairs,
     eq=False,
 )
 class Standing:
-    """The rank of a run among those on the same data.
+    """The rank of a run among the runs on the same data.
 
     Attributes:
         run: the run.

@@ -52,7 +52,7 @@ def terminal_of(own: Page) -> RenderableType:
 
     If a report was just written from the page, the statistics that it cached are reused.
     """
-    with restrict_plugins(trust=False):  # numbers and text alone
+    with restrict_plugins(trust=False):  # numbers and text need no third-party code
         return _table(own)
 
 
@@ -98,7 +98,7 @@ def _texts(texts: Iterable[str], style: str) -> list[Text]:
 
 
 def failure_lines(runs: Sequence[Run]) -> Iterator[str]:
-    """Yield each run's number of failures, and the most frequent causes with an example."""
+    """Yield the number of failures of each run that has any, and the most frequent causes with an example."""
     for run in runs:
         causes = run.causes
         if not causes:
@@ -112,7 +112,7 @@ def failure_lines(runs: Sequence[Run]) -> Iterator[str]:
 
 
 def _verified(runs: Sequence[Run]) -> Iterator[tuple[str, str]]:
-    """Yield (text, style) about the verification of the runs; only one item if all texts are equal."""
+    """Yield (text, style) about verification and isolation of the runs; only one item if all are equal."""
     has_differed = False
     texts: dict[str, str] = {}
     for run in runs:

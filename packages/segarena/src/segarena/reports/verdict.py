@@ -41,13 +41,13 @@ from segarena.statistics.intervals import PairedDifference
 from segarena.statistics.round_statistics import find_statistic
 
 MAX_VERDICT_DATASETS = 3
-"""With more datasets, a table is easier to read than sentences."""
+"""Maximum number of datasets with a text; for more, a table is easier to read."""
 
 MIN_TESTABLE_SAMPLES = 6
 """With fewer samples, the smallest possible p-value of the sign-flip test is above 5 %."""
 
 MAX_NAMED_GAPS = 3
-"""If more runs follow the best one, the sentence gives only the range of their distances."""
+"""Maximum number of runs that a sentence names after the best one; one more is named if it is the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +65,9 @@ def verdict_texts(
     statistic: Statistic,
     words: UnitWords,
 ) -> list[str]:
-    """Return a text for each dataset on which some run has a value of the statistic.
+    """Return a text for each of the first `MAX_VERDICT_DATASETS` datasets; those without a value are skipped.
 
-    Its first sentence names the dataset and the user if there are several.
+    Its first sentence names the dataset if there are several, and the user if there are several.
     """
     user = best_user(runs, statistic)
     groups = by_data(runs)
@@ -184,7 +184,7 @@ class _Verdict:
         )
 
     def _other_differences(self, run: Run, other: Run) -> str:
-        """Name the statistics of the summary that differ although the deciding one does not; "" if there are none."""
+        """Name the statistics that differ significantly although the deciding one does not; "" if there are none."""
         names: list[str] = []
         p_values: list[float] = []
         for statistic in run.summary:
@@ -230,7 +230,7 @@ class _Verdict:
         )
 
     def _gaps(self, best: Standing, labels: Sequence[str]) -> str:
-        """List runs with their distance to the best one, and the p-value adjusted for all pairs."""
+        """List runs with their distance to the best one and the adjusted p-value; further runs share a range."""
         texts: list[str] = []
         # A single remaining run is named too, because "1 more" would be no shorter.
         named = labels if len(labels) <= MAX_NAMED_GAPS + 1 else labels[:MAX_NAMED_GAPS]
@@ -339,7 +339,7 @@ class _Verdict:
         return f"However, {text}" if text else ""
 
     def _ends_highest(self, found: Sequence[Standing]) -> str:
-        """Compare the final quality of runs that never reach the threshold."""
+        """Compare the final quality of the best four runs, none of which reaches the threshold."""
         runs = [standing.run for standing in found]
         final = companions_of_run(runs[0], self.statistic).final
         if final is None:

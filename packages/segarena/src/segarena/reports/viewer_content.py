@@ -58,7 +58,10 @@ class PlaneContent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LevelsContent(msgspec.Struct, frozen=True, kw_only=True):
-    """Grey levels: code c is the voxel value offset + step * c; initially, low is black and high white."""
+    """Grey levels: code c stands for the voxel value offset + step * c.
+
+    Initially, the value `low` is black and the value `high` is white.
+    """
 
     offset: float
     step: float
@@ -160,7 +163,7 @@ def prompt_content(prompt: RecordedPrompt, *, max_points: int = 0) -> dict[str, 
 
     Args:
         prompt: the prompt.
-        max_points: lines are reduced to about this many points; 0 keeps all.
+        max_points: lines are reduced to fewer than twice this many points; 0 keeps all.
     """
     content: dict[str, Any] = {"kind": prompt.kind}
     for field in fields(prompt):

@@ -165,11 +165,11 @@ def partial_text(run: Run) -> str:
 
 
 MAX_NAMED_UNLOADED = 3
-"""If more samples could not be loaded, the page lists them in a table."""
+"""If more samples could not be loaded, a sentence names only some of them; the page lists them in a table."""
 
 
 def unloaded_samples(runs: Sequence[Run]) -> dict[tuple[str, str], str]:
-    """Return the reason why each sample could not be loaded, by data and sample, once for all runs."""
+    """Return why samples could not be loaded, by dataset and sample; each occurs once for all runs."""
     reasons: dict[tuple[str, str], str] = {}
     for run in runs:
         for dialogue in run.unloaded:
@@ -256,7 +256,7 @@ def verified_text(run: Run) -> str:
 
 
 def pairing_text(runs: Sequence[Run]) -> str:
-    """Return a remark on why runs cannot be compared target by target; empty if they can."""
+    """Return a remark if targets are matched only by name or if runs have no targets in common, else ""."""
     for run in runs:
         first = next(other for other in runs if run.is_on_data_of(other))
         if run.config.dataset.fingerprint != first.config.dataset.fingerprint:

@@ -14,7 +14,7 @@ from segarena.reproduction.measurement import FigureKey
 from segarena.reproduction.requirements import Requirement
 
 SMALL = 0.01
-"""Smaller values are printed in scientific notation."""
+"""Measured values closer to 0 than this, but not 0, are printed in scientific notation."""
 
 
 def requirements_sheet(table: PublishedTable, needs: Sequence[Requirement]) -> Sheet:
@@ -42,8 +42,8 @@ def figure_comparison_sheet(
 ) -> Sheet:
     """Return a table with one row per published or measured figure of the measured models and datasets.
 
-    `is_whole` states whether all samples were used; results on a subset are not comparable to the
-    paper.
+    Figures of measures that segarena cannot measure are left out. `is_whole` states whether all
+    samples of the paper were used; results on other samples are not comparable to the paper.
     """
     measured = {(model, dataset) for model, dataset, _, _ in found}
     printed: dict[FigureKey, PublishedFigure] = {}

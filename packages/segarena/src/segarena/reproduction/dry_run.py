@@ -18,8 +18,9 @@ def dry_run_jobs(
 ) -> list[ReproductionJob]:
     """Return a dry run on small data for each distinct combination of segmenter and options in the jobs.
 
-    With `own_models`, models with an installed adapter run themselves, with random weights if their
-    own weights are missing.
+    Jobs whose condition cannot be measured are left out. With `own_models`, a model runs itself
+    instead of a stand-in if its code is installed and its weights are present; a model with an
+    adapter also runs without its weights, with random ones.
     """
     dry_runs: dict[str, ReproductionJob] = {}
     for job in jobs:

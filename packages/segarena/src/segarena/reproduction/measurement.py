@@ -75,7 +75,7 @@ def has_all_samples(
     job: ReproductionJob,
     path: Path,
 ) -> bool:
-    """Return whether a run has as many samples as the dataset of the paper, if the table states them."""
+    """Return whether a run has as many samples as the paper's dataset; True if the table does not state the number."""
     if job.dataset not in table.data:
         return True
     expected = table.data[job.dataset].samples
@@ -109,8 +109,8 @@ def add_means(
     """Return the measurements, plus the table's means over datasets that have all been measured."""
     with_means = dict(found)
     means = [name for name in table.datasets if name in table.data and table.data[name].mean_of]
-    # Process each dataset once, because every dataset has a figure of the same model, condition and
-    # measure.
+    # A set, because a model, condition and measure may have a figure on each dataset, and each mean
+    # is computed only once.
     measured = {(model, condition, measure) for model, _, condition, measure in found}
     for dataset, (model, condition, measure) in product(means, measured):
         key = (model, dataset, condition, measure)

@@ -26,10 +26,10 @@ class Requirement:
 
     Attributes:
         kind: "data", "input", "weights", "adapter", "environment" or "method".
-        name: name of the file, environment or method.
-        place: path where it was found; "" if missing.
-        wanted: path where it is expected.
-        get: how to get it.
+        name: name of the dataset, input, model, adapter or condition that it is about.
+        place: path where it was found, or "the installation" for a dataset that segarena contains; "" if missing.
+        wanted: path where it is expected; "" if there is none.
+        get: how to get it; for a method, why it is not available.
     """
 
     kind: str
@@ -40,7 +40,7 @@ class Requirement:
 
     @property
     def is_present(self) -> bool:
-        """Whether the file or folder exists."""
+        """Whether the requirement was found."""
         return bool(self.place)
 
 
@@ -79,7 +79,7 @@ def select_names(
     requested: Sequence[str],
     known: Collection[str],
 ) -> tuple[str, ...]:
-    """Return the requested names, ignoring case; all known names if none is requested.
+    """Return the known names that are requested, ignoring case, in the order of `known`; all if none is requested.
 
     Raises:
         InvalidInput: a name is unknown; the message suggests similar ones.
@@ -100,7 +100,11 @@ def dataset_requirements(
     dataset: str,
     files: LocalFiles,
 ) -> list[Requirement]:
-    """Return the requirements of a dataset: its folder, and the inputs in its plug-in specification."""
+    """Return the requirements of a dataset: its folder, and the inputs in its plug-in specification.
+
+    A dataset without a folder and a plug-in cannot be read; it has a single requirement of kind
+    "method", which is missing.
+    """
     data = table.data.get(dataset, DatasetEntry())
     if not data.folder and not data.plugin:
         reason = data.get or "no dataset plug-in reads it"
@@ -267,7 +271,7 @@ def _group_rows(
 ) -> Iterator[tuple[dict[str, Any], list[TableRow]]]:
     """Yield groups of rows that one run can measure, with the options of that run.
 
-    Two sets of options are merged if they differ in a single option and both of its values are lists.
+    Two sets of options are merged if they are equal, or differ in a single option and both of its values are lists.
     """
     groups: list[tuple[dict[str, Any], list[TableRow]]] = []
     for row in rows:

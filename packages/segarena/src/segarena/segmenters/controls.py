@@ -46,9 +46,9 @@ class DegradedTruth:
 
     The first round identifies the target by its fit to boxes, limits and masks and by the positive
     points inside it; the smallest target wins ties. The prediction is this target with a shifted,
-    randomly displaced and smoothed border and without some of its slices. Around every click, line
-    or lasso of any round it equals the ground truth, so well-placed corrections help. This makes it
-    possible to test a protocol on label volumes without any model or image.
+    randomly displaced and smoothed border and without some of its slices. Around every click or
+    line and inside every lasso of any round, it equals the ground truth, so well-placed corrections
+    help. This makes it possible to test a protocol on label volumes without any model or image.
 
     Args:
         border_mm: shift of the border; negative values make the prediction too small, positive ones
@@ -81,7 +81,8 @@ class DegradedTruth:
         lengths_mm = (self.wobble_mm, self.smooth_mm, self.heal_mm)
         if min(lengths_mm) < 0 or self.wobble_scale_mm <= 0 or not 0 <= self.lost_slices <= 1:
             raise PluginInvalid(
-                "degraded-truth: lengths must be at least 0, and lost_slices between 0 and 1"
+                "degraded-truth: wobble_mm, smooth_mm and heal_mm must be at least 0, wobble_scale_mm above 0, "
+                "and lost_slices between 0 and 1"
             )
 
     def encode(self, sample: Sample) -> Truth:
@@ -135,7 +136,7 @@ class DegradedTruth:
         extent = bounding_window(target.mask.astype(np.bool_, copy=False))
         if is_empty(extent):
             return extent, np.zeros((0, 0, 0), dtype=np.bool_)
-        # Random displacement and blur reach three standard deviations at most.
+        # Random displacement and blur rarely reach farther than three standard deviations.
         margin = abs(self.border_mm) + 3 * (self.wobble_mm + self.smooth_mm)
         window = grow_by_mm(extent, (margin,) * 3, sample.spacing_mm, sample.shape)
         mask = target.mask[window].astype(np.bool_)
@@ -283,8 +284,8 @@ def _boxed(target: Target, *, has_frames: bool) -> Mask | Labels:
 class CopySupportMask(Nothing):
     """A control that copies the support's mask, to measure the score that position and size alone achieve.
 
-    The masks are stretched to the image, and a pixel is predicted if at least half of the supports'
-    masks cover it on average. Images are ignored.
+    The masks are stretched to the image, and a pixel is predicted if the supports' masks cover at
+    least half of it on average. Images are ignored.
     """
 
     prompt_kinds = frozenset({"support"})

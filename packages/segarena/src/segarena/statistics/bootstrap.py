@@ -1,4 +1,4 @@
-"""Bootstrap draws and percentile intervals. Every interval of the package uses these draws.
+"""Bootstrap draws and percentile intervals. Every bootstrap interval of the package uses these draws.
 
 Independent units are sampled: targets, or whole images, cases or sequences (clusters) if values
 within one depend on each other. Callers compute the statistic of each sample from the units in it,
@@ -19,7 +19,8 @@ from segarena.arrays.chunks import row_chunks
 from segarena.errors import InvalidInput
 
 _MAX_INDICES = 1 << 21  # in memory at a time: 16 MB
-# Maximum samples per batch. These fit in the cache, and sums are rounded like in published figures.
+# Maximum number of draws in a chunk. So many fit in the cache, and sums are rounded as in published
+# figures.
 _MAX_DRAWS = 100
 
 
@@ -52,7 +53,8 @@ def draw_units(
         repeats: number of bootstrap samples; dividing them into chunks does not change any of them.
         rng: random generator, which is advanced by one value per unit and sample.
     """
-    # A chunk has at most `_MAX_DRAWS` draws and at most `_MAX_INDICES` indices.
+    # A chunk has at most `_MAX_DRAWS` draws and at most `_MAX_INDICES` indices, unless a single draw
+    # has more.
     least_width = _MAX_INDICES // _MAX_DRAWS
     for chunk in row_chunks(repeats, max(count, least_width), most=_MAX_INDICES):
         draws = chunk.stop - chunk.start

@@ -1,9 +1,9 @@
 """Classifier two-sample test: how well a classifier distinguishes two samples, with an interval over groups.
 
 Its statistic is the area under the ROC curve (AUC): the probability that the classifier scores a
-value of the second sample above one of the first. 0.5 means indistinguishable, 1 means perfectly
-distinguishable; slightly below 0.5 is chance. Each value is scored by a classifier that was not
-trained on its group.
+value of the second sample above one of the first, where ties count half. 0.5 means
+indistinguishable, 1 means perfectly distinguishable; values slightly below 0.5 arise by chance.
+Each value is scored by a classifier that was not trained on its group.
 
 Source: Lopez-Paz and Oquab, Revisiting classifier two-sample tests, ICLR 2017, with the AUC instead
 of the accuracy.
@@ -82,10 +82,10 @@ def c2st(
 ) -> ClassifierTest:
     """Test how well gradient-boosted trees distinguish two samples.
 
-    150 trees of 15 leaves, learning rate 0.08; five folds that keep all values of a group in one
-    fold and balance both samples as far as that allows. If one sample has more values than the
-    other, or both have more than `n`, rows are subsampled. The test has little power below about
-    fifty values: even samples that differ may give an AUC near 0.5.
+    The classifier has 150 trees of at most 15 leaves and a learning rate of 0.08. Five folds keep
+    all values of a group in one fold, and balance both samples as far as that allows. A sample with
+    more than `n` values is subsampled to `n`. The test has little power below about fifty values:
+    even samples that differ may give an AUC near 0.5.
 
     >>> rng = np.random.default_rng(0)
     >>> near, far = rng.normal(size=(100, 3)), rng.normal(9, size=(100, 3))
@@ -98,7 +98,8 @@ def c2st(
         second: real (n2, features).
         groups: group ids of each sample's values, such as patients or images, (n1,) and (n2,); the same id in both
             samples is one group.
-        n: values of each sample; None: the size of the smaller sample. Two AUCs can only be compared at the same n.
+        n: number of values to use of each sample, at least 5; None: the size of the smaller sample. Two AUCs can only
+            be compared at the same n.
         splits: number of random splits into five folds; None: enough for 300 values of each sample in total, at most 5.
         least_in_leaf: minimum values in a leaf; None: 20, but at most a tenth of the training values, so that
             a classifier of few values can split at all.
@@ -109,8 +110,9 @@ def c2st(
             cores.
 
     Raises:
-        InvalidInput: shapes differ, values are not finite, there are fewer than five groups, or a sample has fewer than
-            `n` values or all of its values in one group.
+        InvalidInput: shapes do not match, values are not finite, there are fewer than five groups, a sample has fewer
+            than five or fewer than `n` values, or all of its values in one group, or `n`, `splits`, `repeats` or
+            `level` is out of range.
         MissingExtra: scikit-learn is not installed.
     """
     check_bootstrap(repeats, level)
@@ -279,7 +281,7 @@ def _permutation_importance(
     exchanges: int,
     rng: np.random.Generator,
 ) -> Floats:
-    """Return the loss of AUC when the values of each feature are shuffled within each fold."""
+    """Return the loss of AUC if a feature is shuffled within each fold, by feature; empty without `exchanges`."""
     if not exchanges:
         return np.empty(0)
     row_count, features = samples.values.shape

@@ -19,8 +19,8 @@ class CorrelationTable:
 
     Attributes:
         names: names of rows and columns, in the order of the input.
-        values: float64 (k, k): Spearman below the diagonal, Pearson above it, 1 on it. NaN if a statistic is the same
-            for all segmenters on every dataset.
+        values: float64 (k, k): Spearman below the diagonal, Pearson above it, 1 on it. NaN for a pair if, on every
+            dataset, one of its statistics is the same for all segmenters.
     """
 
     names: tuple[str, ...]
@@ -32,9 +32,10 @@ def correlation_table(
 ) -> CorrelationTable:
     """Return the correlations of statistics over segmenters, averaged over datasets.
 
-    If a pair has no correlation on a dataset, because one statistic is constant there, it is
-    averaged over the other datasets. The published code instead counts such a correlation as 0 on
-    the first dataset; on any other dataset it makes the whole average undefined.
+    If a pair has no correlation on a dataset, because one of its statistics is constant there, its
+    correlation is averaged over the other datasets. The published code instead counts such a
+    correlation as 0 on the first dataset; on any other dataset it makes the whole average
+    undefined.
 
     >>> table = correlation_table([{"auc": [0.7, 0.8, 0.9], "noc": [6.0, 5.0, 2.0]}])
     >>> table.values.round(3)

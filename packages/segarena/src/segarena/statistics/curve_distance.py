@@ -1,8 +1,8 @@
 """Distances between curves: the discrete Frechet distance and dynamic time warping.
 
-Both minimise over all monotone couplings of the points of two curves, from their first points to
-their last: the Frechet distance the largest distance of coupled points, dynamic time warping the
-sum of their distances.
+Both couple the points of two curves in order, from their first points to their last. The Frechet
+distance is the smallest possible value of the largest distance of coupled points. Dynamic time
+warping gives the smallest possible sum of their distances.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Bootstrap intervals of means, and the paired test of two segmenters on the same targets.
 
-Values that share an image are not independent; with `clusters` (image ids), whole images are
-resampled or flipped. All randomness comes from `seed`, so the same values in the same order give
-the same interval everywhere.
+Values that share an image are not independent; with `clusters` (image ids), the bootstrap resamples
+whole images, and the test flips the signs of all values of an image together. All randomness comes
+from `seed`, so the same values in the same order give the same interval everywhere.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ class PairedDifference:
         low: lower end of the interval that the test gives; NaN if there are too few clusters for the test to reject
             any difference: fewer than 6 at a level of 0.95.
         high: upper end of the interval.
-        p_value: two-sided sign-flip permutation test of "no difference"; at most 1 - level exactly if the interval
-            excludes zero.
+        p_value: p-value of the two-sided sign-flip permutation test of "no difference"; it is at most 1 - level if and
+            only if the interval excludes zero.
         n: number of pairs.
         clusters: number of independent clusters of pairs.
         better: share of pairs in which the first is strictly better.
@@ -126,7 +126,7 @@ def bootstrap_mean(
 def bootstrap_each_mean(
     samples: Sequence[tuple[ArrayLike, Sequence[Any] | NDArray[Any] | None]],
 ) -> list[Interval]:
-    """Return `bootstrap_mean` of each (values, clusters), with bit-for-bit equal results.
+    """Return the result of `bootstrap_mean` for each (values, clusters), equal bit for bit.
 
     Samples with equally many clusters share the random draws, which take most of the time.
 
@@ -144,15 +144,12 @@ def bootstrap_each_mean(
 def bootstrap_means(
     values: ArrayLike, clusters: Sequence[Any] | NDArray[Any] | None = None
 ) -> list[Interval]:
-    """Return `bootstrap_mean` of each row of values, (rows, n), ignoring NaN.
+    """Return `bootstrap_mean` of each row of values, (rows, n), ignoring NaN and infinity.
 
     Rows with values at the same targets share their bootstrap samples.
 
     >>> bootstrap_means([[0.5, 0.9], [0.5, math.nan]])
     [Interval(mean=0.7, low=0.5, high=0.9, n=2), Interval(mean=0.5, low=nan, high=nan, n=1)]
-
-    Raises:
-        InvalidInput: see `bootstrap_mean`.
     """
     table = np.asarray(values, dtype=np.float64)
     if clusters is None:
@@ -209,12 +206,13 @@ def paired_difference(
 ) -> PairedDifference:
     """Test how `first` differs from `second`, value by value.
 
-    The permutation test flips the signs of each cluster's differences together. If there are at
-    most `repeats` of the 2 ** clusters flips, all are evaluated; otherwise `repeats` random ones
-    are, and p is (1 + hits) / (1 + repeats). The interval contains the differences that the same
-    flips do not reject. Above `MAX_DRAWN_CLUSTERS` clusters both are normal approximations, to
-    which the flips converge. Without pairs everything is NaN; a single cluster has p 1 and no
-    interval.
+    The permutation test flips the signs of each cluster's differences together. A hit is a flip
+    whose total is at least as far from 0 as the observed one. If the number of possible flips,
+    2 ** clusters, is at most `repeats`, all are evaluated, and p is the share of hits. Otherwise
+    `repeats` random flips are evaluated, and p is (1 + hits) / (1 + repeats). The interval contains
+    the differences that the same flips do not reject. Above `MAX_DRAWN_CLUSTERS` clusters, p and
+    the interval are normal approximations, to which the flips converge. Without pairs all values
+    but the two counts are NaN; a single cluster has p 1 and no interval.
 
     >>> found = paired_difference([0.75, 0.5, 1.0], [0.5, 0.25, 0.75])
     >>> found.difference, found.p_value, found.better
@@ -225,16 +223,16 @@ def paired_difference(
         second: (n,) values of the other segmenter on the same targets, in the same order.
         clusters: see `bootstrap_mean`.
         higher_is_better: whether higher values count as better in `better`.
-        repeats: number of random flips.
+        repeats: maximum number of flips.
         level: level of the interval.
-        seed: seed of the flips.
+        seed: seed of the random flips.
 
     Raises:
         InvalidInput: lengths differ, or see `bootstrap_mean`.
 
     Source of the interval: Hartigan, Using subsample values as typical values, JASA 64 (1969).
     Flipping the signs of some clusters gives a total at least as far from 0 as the observed one if
-    the mean of these clusters lies beyond the difference.
+    the tested difference lies between the mean of these clusters and the mean of all clusters.
     """
     one = np.asarray(first, dtype=np.float64)
     two = np.asarray(second, dtype=np.float64)
@@ -401,9 +399,9 @@ def _sign_flips(
     side_sums = np.where(np.abs(side_sums) <= rounding, 0, side_sums)
     has_values = side_sizes > 0
     means = np.sort(side_sums[has_values] / side_sizes[has_values])
-    # The test does not reject a difference if at least this many side means lie on either side of
-    # it; sides without clusters count for both. Rounding to nine digits keeps (1 - level) * tried
-    # from falling just below an integer.
+    # The test does not reject a difference if at least `needed` side means are at most as high, and
+    # at least `needed` are at least as high; a side without clusters counts for both. Rounding to
+    # nine digits keeps (1 - level) * tried from falling just below an integer.
     empty_sides = np.count_nonzero(~has_values)
     rejected = round((1 - level) * tried, 9)
     needed = math.floor(rejected - extra - empty_sides) + 1

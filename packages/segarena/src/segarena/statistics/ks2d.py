@@ -2,9 +2,9 @@
 
 This is Fasano and Franceschini's variant of Peacock's test, with the p-value of Numerical Recipes,
 as in RClicks (section 4.2, metric KS). Every point of either set divides the plane into four
-quadrants; D is the largest difference between the shares of the two sets in a quadrant. Comparison
-matrices test many sets against one at once, such as the real clicks against 100 samples from a
-click model.
+quadrants. For each set, the largest difference between the shares of the two sets in a quadrant is
+taken over its points; D is the mean of these two differences. Many sets can be tested against one
+at once, such as 100 samples from a click model against the real clicks.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def ks2d(sets: ArrayLike, points: ArrayLike) -> KsTestResults:
     """Run the two-sample test of each of `sets` against `points`.
 
     The test is symmetric in the two samples and in the two coordinates. It is not symmetric under
-    reversal of a coordinate, because quadrants include the lower border but not the upper one, and
-    because only the lower left quadrant gets the correction of 1 / n.
+    reversal of a coordinate: a point on the border of two quadrants counts in the lower one, and
+    the corrections of 1 / n treat the lower left quadrant differently from the others.
 
     >>> square = [[0, 0], [0, 1], [1, 0], [1, 1]]
     >>> ks2d(square, square).p_values.round(2).tolist()
@@ -50,8 +50,8 @@ def ks2d(sets: ArrayLike, points: ArrayLike) -> KsTestResults:
     [1.0]
 
     Args:
-        sets: real (B, n, 2), or (n, 2) for a single set.
-        points: real (m, 2).
+        sets: real (B, n, 2): B sets of n points; or (n, 2) for a single set.
+        points: real (m, 2): the other set.
 
     Raises:
         InvalidInput: a shape is invalid, a set has no points, or coordinates are not finite.

@@ -48,9 +48,10 @@ def mixture_quantile(
     spreads: ArrayLike,
     share: float,
 ) -> float:
-    """Return a quantile of the mixture; NaN without components, inf if too few components ever reach it.
+    """Return the quantile of the mixture at `share`; NaN without components.
 
-    The quantile is found by bisection, to nine digits.
+    It is 0 if at least `share` of the components are the constant 0, and inf if more than
+    1 - `share` of them never happen. Otherwise it is found by bisection, to nine digits.
 
     >>> round(mixture_quantile([0.0, 0.0], [1.0, 2.0], 0.5), 6)
     1.0

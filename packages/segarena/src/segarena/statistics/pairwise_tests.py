@@ -2,8 +2,8 @@
 
 If each pair is tested separately at 5 %, about ten pairs among twenty equal segmenters appear
 different. A correction of single p-values, such as Holm's, cannot reject anything once there are
-more pairs than random flips can resolve: 1 / 2001 times 105 pairs is above 5 %. Therefore every
-flip contributes the largest statistic among all pairs, whatever their number.
+more pairs than random flips can resolve: 1 / 2001 times 105 pairs is above 5 %. Here, every flip
+therefore contributes a single value, the largest statistic among the pairs, whatever their number.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _Single = NDArray[np.float32]
 _MAX_CELLS = 1 << 19  # numbers in memory at a time: 2 MB, which stay in the cache
 _MAX_SIGNS = 1 << 24  # signs in memory at a time: 64 MB as float32
 _TIE = 1 - 1e-5
-"""Statistics this close to the observed one tie with it; rounding of sums in single precision is smaller."""
+"""A statistic of at least this share of the observed one reaches it; rounding in single precision changes less."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,15 +70,15 @@ def compare_all_pairs(
 ) -> PairwiseTests:
     """Test every pair of segmenters on the same targets, with p-values corrected for all pairs.
 
-    Each flip changes the signs of clusters' mean differences, in the same way for all pairs. If
-    there are at most `repeats` flips, all are evaluated, otherwise random ones. The statistic of a
-    pair is the sum of its cluster means divided by the root of their sum of squares; every cluster
-    has equal weight, because otherwise a cluster with many targets would dominate. The p-value is
-    the share of flips in which the largest statistic among the pair and all pairs with smaller
-    statistics reaches the observed one, and at least the p-value of the pairs with larger
-    statistics. For a single pair with clusters of one size it equals that of
-    `segarena.statistics.intervals.paired_difference`. With fewer than six clusters no pair can
-    differ at 5 %.
+    Each flip changes the signs of the mean differences of some clusters, the same ones for all
+    pairs. If there are at most `repeats` possible flips, all are evaluated; otherwise, `repeats`
+    random ones and the observed signs. The statistic of a pair is the absolute sum of its mean
+    differences divided by the root of their sum of squares; every cluster has equal weight, because
+    otherwise a cluster with many targets would dominate. The p-value is the share of flips in which
+    the largest statistic among the pair and all pairs with smaller statistics reaches the observed
+    one, or the p-value of a pair with a larger statistic if that is higher. For a single pair with
+    clusters of one size it equals that of `segarena.statistics.intervals.paired_difference`. With
+    fewer than six clusters no pair can differ at 5 %.
 
     >>> found = compare_all_pairs([[1, 2, 3, 4, 5, 6], [2, 3, 4, 5, 6, 7]])
     >>> found.differences.tolist(), found.p_values.tolist()
@@ -87,12 +87,12 @@ def compare_all_pairs(
     Args:
         values: (segmenters, targets), NaN for missing values; a pair is compared on its common targets.
         clusters: (targets,) cluster id of each target; None: each target is its own cluster.
-        repeats: number of random flips.
-        seed: seed of the flips.
+        repeats: maximum number of flips.
+        seed: seed of the random flips.
 
     Raises:
-        InvalidInput: values do not have two axes or are infinite, the number of clusters differs, or `repeats`
-            is below 1.
+        InvalidInput: values do not have two axes or are infinite, the number of cluster ids differs from that of
+            targets, or `repeats` is below 1.
 
     Source: the step-down method of Westfall and Young, Resampling-based multiple testing (1993),
     section 2.6, here with sign flips. Romano and Wolf, Exact and approximate stepdown methods for

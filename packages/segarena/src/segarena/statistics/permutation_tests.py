@@ -1,9 +1,9 @@
 """Permutation tests of whether two samples come from one distribution: energy distance and MMD.
 
 Both compare distances between the samples with distances within them, but weight large and small
-distances differently. Both are quadratic forms of the matrix of all pairs, which no permutation
-changes. A permutation is therefore a matrix product, and any distance can be used, including one
-between curves (`segarena.statistics.curve_distance`).
+distances differently. Both are quadratic forms of a matrix over all pairs of values, which no
+permutation changes. A permutation therefore costs only a matrix product, and any distance can be
+used, including one between curves (`segarena.statistics.curve_distance`).
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ class PermutationTest:
 
     Attributes:
         statistic: distance between the samples; 0 if they are equal.
-        p_value: share of permuted samples that are at least as far apart; small values mean that the distributions
-            differ. At least 1 / (1 + permutations).
+        p_value: share of the permutations, including the observed arrangement, in which the samples are at least as far
+            apart as observed; small values mean that the distributions differ. At least 1 / (1 + permutations).
         sizes: number of values of each sample.
     """
 
@@ -129,7 +129,7 @@ def permutation_test(
     permutations: int = 999,
     seed: int = 0,
 ) -> PermutationTest:
-    """Test two samples by any similarity matrix: the means within each sample minus twice the mean between them.
+    """Test two samples by any similarity matrix: the sum of the means within each minus twice the mean between them.
 
     >>> permutation_test(np.eye(4), (2, 2)).statistic
     1.0
@@ -172,7 +172,7 @@ def permutation_test(
         hits += np.count_nonzero(statistics >= observed - rounding)
     # Count the observed arrangement as a permutation, so that p is never 0.
     p_value = (1 + hits) / (1 + permutations)
-    # Both distances are at least 0; a slightly negative value comes from rounding.
+    # The energy distance and MMD are at least 0; a slightly negative value comes from rounding.
     if -rounding < observed < 0:
         observed = 0.0
     return PermutationTest(observed, p_value, sizes)

@@ -49,16 +49,16 @@ def area_over_groups(
     (0.875, [1.0, 0.875, 1.0])
 
     Args:
-        first: (scores, n1).
-        second: (scores, n2).
+        first: (scores, n1), several scores of each value of the first sample.
+        second: (scores, n2), the same for the second sample.
         groups: (n1 + n2,) group of each value, indexed from 0, groups of the first sample's values before
             those of the second.
         repeats: number of bootstrap samples.
         rng: random generator; its use depends only on the number of groups.
 
     Returns:
-        The AUC, and the AUC of each bootstrap sample, (repeats,): NaN if one of the samples has no
-        values in it.
+        The AUC, and the AUC of each bootstrap sample, (repeats,): NaN for a bootstrap sample without
+        values of the first or of the second sample.
     """
     wins, sizes = _wins(first, second, groups)
     areas: list[Floats] = []
@@ -77,10 +77,11 @@ def _wins(
     second: Floats,
     groups: NDArray[np.int64],
 ) -> tuple[Floats, Floats]:
-    """Count, for each pair of groups, the value pairs in which the second sample is above; return group sizes too.
+    """Count, for each pair of groups, the value pairs in which the second value is above the first; ties count half.
 
     Returns:
-        The counts, (groups of first, groups of second), and the number of values of each sample per group, (groups, 2).
+        The counts, (groups of first, groups of second), averaged over the scores; and the number of values of each
+        sample per group, (groups, 2).
     """
     count = int(groups.max()) + 1
     scores, first_size = first.shape

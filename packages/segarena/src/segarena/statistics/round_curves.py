@@ -1,9 +1,9 @@
 """Statistics over the rounds of dialogues: NoC, NoF, AuC, and the value after k rounds.
 
-Every function takes the values of many dialogues as one array (dialogues, rounds) and returns one
-value per dialogue, float64; each raises `InvalidInput` for other shapes and for NaN. For means and
-their intervals see `segarena.statistics.intervals`. Round k is the answer to the k-th prompt,
-counted from 1.
+`hold_last` stacks the values of many dialogues into one array (dialogues, rounds). Every other
+function takes such an array and returns one value per dialogue, float64; it raises `InvalidInput`
+for other shapes and for NaN. For means and their intervals see `segarena.statistics.intervals`.
+Round k is the answer to the k-th prompt, counted from 1.
 
 Source: RClicks, section 5 ("NoC", "NoF", "AuC"); volume challenges use sums instead of means for
 their areas.
@@ -105,7 +105,7 @@ def number_of_failures(
             "failure". The published numbers count NoC == 20, which makes it a failure.
 
     Raises:
-        InvalidInput: also if `solved_at_last` has another value.
+        InvalidInput: `limit` is not within 1..rounds, or `solved_at_last` has another value.
     """
     if solved_at_last not in ("solved", "failure"):
         raise InvalidInput(
@@ -130,7 +130,7 @@ def area_under_curve(values: ArrayLike) -> Values:
     rounds = curve.shape[1]
     first = curve[:, 0]
     if rounds == 1:
-        # A copy, because a view of the input could be changed by its owner.
+        # A copy, because a view would change together with the input.
         return first.copy()
     half_ends = (first + curve[:, -1]) / 2
     between = curve[:, 1:-1].sum(axis=1)
@@ -138,7 +138,7 @@ def area_under_curve(values: ArrayLike) -> Values:
 
 
 def area_over_all(values: ArrayLike) -> Values:
-    """Return the trapezoidal area over all rounds, at most rounds - 1; 0 for a single round.
+    """Return the trapezoidal area over all rounds, at most rounds - 1 for values up to 1; 0 for a single round.
 
     >>> area_over_all([[0.0, 0.5, 1.0]]).tolist()
     [1.0]
@@ -151,7 +151,7 @@ def area_over_all(values: ArrayLike) -> Values:
 
 
 def area_over_last_five(values: ArrayLike) -> Values:
-    """Return the trapezoidal area over the last five rounds, at most 4.
+    """Return the trapezoidal area over the last five rounds, at most 4 for values up to 1.
 
     >>> area_over_last_five([[0.9, 0.0, 0.25, 0.5, 0.75, 1.0]]).tolist()
     [2.0]

@@ -36,11 +36,11 @@ class RoundStatistic(ABC):
         is_share: whether the value is printed in per cent.
         has_threshold: whether the statistic uses `statistic.threshold`, which charts then mark.
         sentence: definition without the name and without a full stop; by default the first line of
-            the docstring. `{metric}`, `{rounds}`, `{steps}` (one less than rounds), `{threshold}`
-            and `{round}` are filled in.
+            the docstring. `{metric}`, `{rounds}`, `{steps}` (one less than rounds, at least 1),
+            `{threshold}` and `{round}` are filled in.
         level: the rest of a sentence about one segmenter, with its mean as `{value}`. Also filled in: `{name}`,
-            `{metric}`, `{threshold}`, `{steps}` (one less than rounds), and `{word}`, the word for
-            a round.
+            `{metric}`, `{threshold}`, `{steps}` (one less than rounds, at least 1), and `{word}`,
+            the word for a round.
         lead: the rest of a sentence about a segmenter that is better than `{other}` by `{size}`.
         gap: a difference of `{size}` with its unit, as in "ahead by 2.67 clicks".
 
@@ -91,11 +91,14 @@ class RoundStatistic(ABC):
         )
 
     def needs_rounds(self, statistic: Statistic) -> int:
-        """Return the number of rounds that a run needs; reports of shorter runs omit the statistic and say so."""
+        """Return the number of rounds that a run needs, by default 1.
+
+        Reports of shorter runs omit the statistic and say so.
+        """
         return 1
 
     def text(self, value: float) -> str:
-        """Format a value; "–" for NaN."""
+        """Format a value, in per cent if `is_share`; "–" for NaN."""
         if math.isnan(value):
             return "–"
         if self.is_share:

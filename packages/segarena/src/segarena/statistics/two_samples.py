@@ -22,7 +22,7 @@ def stack_samples(first: ArrayLike, second: ArrayLike) -> tuple[Floats, tuple[in
     ([[1.0], [2.0], [3.0]], (2, 1))
 
     Raises:
-        InvalidInput: a sample has no values, the axes differ, or values are not finite.
+        InvalidInput: a sample has no values or not two axes, k differs, or values are not finite.
     """
     one = np.asarray(first, dtype=np.float64)
     two = np.asarray(second, dtype=np.float64)

@@ -17,9 +17,11 @@ class UnitVariation:
     """Variation between units, such as people.
 
     Attributes:
-        deviation: standard deviation of the units' true means; 0 if chance explains all differences.
-        low, high: 95 % interval of `deviation`; NaN with fewer than two clusters.
+        deviation: estimated standard deviation of the units' true means; 0 if chance explains all differences.
+        low, high: bootstrap interval of `deviation`, 95 % by default; NaN with fewer than two clusters.
         least, most: the lowest and the highest mean of a unit.
+
+    All are NaN if fewer than two units have values.
     """
 
     deviation: float
@@ -39,10 +41,10 @@ def unit_variation(
 ) -> UnitVariation:
     """Estimate the standard deviation between units that were measured on the same items.
 
-    The estimate is the variance of the units' means minus the part of it that residuals cause
-    (values minus the means of their item and of their unit): the variance component of a two-way
-    layout without repetition, clipped at 0. The interval resamples clusters of items with
-    replacement.
+    The estimate is the root of a variance: that of the units' means minus the part of it that
+    residuals cause, clipped at 0. A residual is what remains of a value after the effects of its
+    unit and of its item. The difference is the variance component of a two-way layout without
+    repetition. The interval resamples clusters of items with replacement.
 
     >>> found = unit_variation([[0.25, 0.75], [0.5, 1.0], [0.0, 0.5]])
     >>> round(found.deviation, 6), found.least, found.most
@@ -97,7 +99,7 @@ def unit_variation(
 
 
 def _deviation(table: NDArray[np.float64], times: NDArray[np.float64]) -> float:
-    """Return the deviation between columns with row weights `times`; NaN with fewer than two columns."""
+    """Return the deviation between columns with row weights `times`; NaN if fewer than two columns have values."""
     is_known = np.isfinite(table)
     weights = times[:, None] * is_known
     filled = np.where(is_known, table, 0.0)

@@ -20,7 +20,11 @@ REFUSED = 2
 
 @contextmanager
 def one_line_errors(on_interrupt: str = "stopped") -> Generator[None]:
-    """Convert segarena's errors, OSError, text outside UTF-8 and Ctrl-C to one line on stderr and an exit code."""
+    """Convert expected exceptions in a block to one line on stderr and an exit code.
+
+    These are segarena's own errors, MemoryError, OSError (except BrokenPipeError), names of files
+    outside UTF-8, `sys.exit` in a plug-in, and Ctrl-C, for which the line is `on_interrupt`.
+    """
     try:
         yield
     except (SegarenaError, MemoryError) as error:

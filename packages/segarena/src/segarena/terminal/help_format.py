@@ -80,7 +80,7 @@ class HelpGroup(TyperGroup):
         return without_conversions([*super().get_params(ctx), _help_all_option()])
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Parse the arguments; without any, print the help and exit with code 2."""
+        """Parse the arguments; if there are none and the group requires some, print the help and exit with code 2."""
         # Typer would discard the text, because its own format prints the help while it is written.
         if not args and self.no_args_is_help and not ctx.resilient_parsing:
             typer.echo(ctx.get_help(), color=ctx.color)

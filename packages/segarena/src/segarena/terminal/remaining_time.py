@@ -23,11 +23,11 @@ _MIN_UTILIZATION = 0.05
 class RemainingTime:
     """Estimator of the remaining time, from the durations of finished units.
 
-    There is no estimate before each worker had time for two units. Long units among the first ones count
-    less, because they may load a model or fill a cache. Later estimates are blended with earlier ones.
+    There is no estimate before each worker has had time for two units. Long units among the first ones
+    count less, because they may load a model or fill a cache. Later estimates are blended with earlier ones.
 
     Args:
-        workers: number of processes in this program.
+        workers: number of worker processes of this program.
     """
 
     def __init__(self, workers: int) -> None:

@@ -30,7 +30,7 @@ class BoxDrawer:
     An image gets one box around the target. A volume gets a box in each of several slices spread
     over the object, between which a lift interpolates. With `slices=1` it gets one box in the
     median slice and the exact limits, from which a lift propagates. Edges are clipped to the frame.
-    An empty target ends the dialogue.
+    An empty target, or a prediction without errors, ends the dialogue.
 
     Source: `segarena_people.fitting.published_boxes` names the published figures to which the
     spreads were fitted.
@@ -41,14 +41,15 @@ class BoxDrawer:
         fitted: a file written by `segarena people fit boxes`; None uses the habits shipped with
             segarena.
         people: number of simulated people, each with a dialogue about every target; 1 samples a new
-            person each time.
+            person for each dialogue.
         crowd: random seed of the simulated people.
         slices: number of slices of a volume that get a box.
         then: user for later rounds, as `segarena list users` writes it; "box" draws the box again;
             None ends the dialogue.
 
     Raises:
-        InvalidInput: a number is out of range, or `fitted` cannot be read.
+        InvalidInput: a number is out of range, or `fitted` is not a readable file of box habits.
+        UnknownPlugin, PluginInvalid: the user `then` does not exist or cannot be built.
     """
 
     def __init__(

@@ -32,8 +32,8 @@ class CentreClicker:
 
     Args:
         when_solved: "stop" ends the dialogue when no error pixel is left to click. "published"
-            repeats a negative click in the first pixel of the frame instead, as the published code
-            does.
+            gives a negative click in the first pixel of the frame instead, each time, as the published
+            code does.
     """
 
     prompt_kinds = frozenset({"click"})

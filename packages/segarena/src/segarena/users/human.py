@@ -21,8 +21,8 @@ TargetDisplay = Literal["outline", "highlight"]
 class Human:
     """Person who gives the prompts of each round on a web page; see docs/studio.md.
 
-    A run with this user waits for people (`segarena.engine.seat_files`). If no page is open, as in
-    a trial that forecasts a run, the dialogue fails with an error.
+    A run with this user waits for people (`segarena.engine.seat_files`). Where nobody can be asked,
+    as in a trial that forecasts a run, the dialogue fails with an error.
 
     Args:
         prompts: prompt kinds that the page accepts; by default those of the benchmark's own users.
@@ -32,7 +32,7 @@ class Human:
         spread: how prompts of the first round spread over a volume; see `segarena.dialogue.Lift`.
 
     Raises:
-        InvalidInput: no page accepts one of the prompt kinds.
+        InvalidInput: `prompts` contains a kind that no page accepts.
     """
 
     is_asked = True

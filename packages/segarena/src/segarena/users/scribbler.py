@@ -43,10 +43,10 @@ class Scribbler:
     In the first round, strokes are on the object. In later rounds, they are on conspicuous missing
     parts (positive) and surplus parts (negative). Several objects are corrected together. In a
     video, the user draws in one frame per round: first in the frame with the most objects, then in
-    the worst of the frames drawn in least often. In a volume, it draws in slices along the first
-    axis: first in some slices spread over the object, then in slices with many errors near the last
-    one, where a reader who continues scrolling finds them. It ends the dialogue if there is no
-    error or the target is empty.
+    the worst of those frames with errors in which it has drawn least often. In a volume, it draws in
+    slices along the first axis: first in some slices spread over the object, then in slices with
+    many errors near the last one, where a reader who continues scrolling finds them. It ends the
+    dialogue if there is no error or the target is empty.
 
     Source: `segarena_people.fitting.stroke_fit` fits the model; `fitted.toml` next to it names the
     training strokes.
@@ -54,17 +54,19 @@ class Scribbler:
     Args:
         person: name of the fitted person who always draws; None draws as a mixture of people.
         people: number of simulated people, each with a dialogue about every target; 1 samples a new
-            person each time.
+            person for each dialogue.
         crowd: random seed of the simulated people.
         slices: number of slices of a volume to draw on in a round.
         background: in the first round, also draw negative strokes on the background near the
             object.
         fitted: a file written by `segarena people fit scribbler`; None uses the one shipped with
             segarena.
-        fitted_background: a file written with `--background`, fitted to the same people.
+        fitted_background: a file written with `--background`, fitted to the same people; None uses the
+            one shipped with segarena. No effect without `background`.
 
     Raises:
-        InvalidInput: a number is out of range, no person has that name, or `fitted` cannot be read.
+        InvalidInput: a number is out of range, no fitted person has the name `person`, `person` and
+            `people` are both given, a file cannot be read, or the two files are of different people.
     """
 
     prompt_kinds = frozenset({"scribble"})

@@ -109,8 +109,8 @@ def share_deadline(deadline: Deadline) -> None:
 def pause_deadline(most_s: float) -> Generator[None]:
     """Pause the time limit of the current call during the block, which has its own limit.
 
-    For preparations for which the call is not responsible, such as starting a worker. It works only
-    in the main thread, where calls have their alarm.
+    It is meant for preparations for which the call is not responsible, such as starting a worker.
+    It works only in the main thread, where calls have their alarm.
 
     Args:
         most_s: time limit of the block in seconds; the parent waits a few seconds longer.

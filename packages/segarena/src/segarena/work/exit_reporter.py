@@ -31,7 +31,7 @@ _FROM_TERMINAL = 128
 
 
 def run_supervised(run: Callable[[], None]) -> None:
-    """Run a function in a child, and return or exit like the child. Without `sigtimedwait`, run it in this process."""
+    """Run a function in a child, and exit when the child ends. Without `sigtimedwait`, run it in this process."""
     # macOS lacks `sigtimedwait`.
     if not hasattr(signal, "sigtimedwait"):
         run()
@@ -55,7 +55,7 @@ def run_supervised(run: Callable[[], None]) -> None:
 
 
 def die_with(parent: int | None) -> None:
-    """Make the system kill this process when its parent dies; exit if the parent is already dead.
+    """On Linux, make the system kill this process when its parent dies; exit if the parent is already dead.
 
     Args:
         parent: process id of the parent.
@@ -72,7 +72,7 @@ def die_with(parent: int | None) -> None:
 
 
 def _is_to_forward(came: signal.struct_siginfo, passed_on: set[signal.Signals]) -> bool:
-    """Return whether the child needs a signal from its supervisor.
+    """Return whether the supervisor must forward a signal to the child.
 
     The terminal signals the whole process group, so forwarding such a signal would deliver it twice. If this process
     was stopped and continued while it waited, Python reports a signal with an invalid number.

@@ -6,10 +6,10 @@ detected:
     {"ledger":1,"identity":{"seed":0},"crc":"1c291ca3"}
     {"unit":"cat.jpg","value":{"iou":0.5},"crc":"8a0b2f11"}
 
-A line is passed to the operating system at once, so a killed process loses nothing. It is flushed
-to disk at most `sync_s` seconds later, so a power failure loses the units of that time; they run
-again. An incomplete last line is removed and a damaged line is skipped, so that its unit runs again
-too.
+A line is passed to the operating system at once, so a killed process loses nothing. The lines are
+flushed to disk with the first line that is added `sync_s` seconds or more after the last flush, so
+a power failure may lose the units added since then; they run again. An incomplete last line is
+removed and a damaged line is skipped, so that its unit runs again too.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Ledger:
     Args:
         path: path of the file, which is created if it does not exist; None keeps the ledger in memory only.
         identity: identity of the work, in plain values: options, versions, hashes of inputs.
-        sync_s: longest time until a line is on disk; 0 flushes each one before `add` returns.
+        sync_s: shortest time in seconds between two flushes to disk; 0 flushes each line before `add` returns.
         is_locked: whether to lock the file; False if another lock already excludes other processes, as
             in `segarena.work.sharing`.
 
@@ -252,7 +252,7 @@ def first_difference(
 
 
 def open_exclusive(path: Path) -> BinaryIO:
-    """Open a file, created if it does not exist, with an exclusive lock until it is closed.
+    """Open a file and lock it exclusively until it is closed; create it if it does not exist.
 
     Raises:
         RunConflict: another process holds the lock.

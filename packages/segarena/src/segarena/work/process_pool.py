@@ -50,7 +50,7 @@ class ProcessPool:
         self._workers: list[WorkerHandle] = []
 
     def do(self, units: Iterable[Any]) -> Generator[Outcome[Any, Any]]:
-        """Yield the outcome of each unit as soon as it finishes; a single process keeps their order."""
+        """Yield the outcome of each unit as soon as it finishes; a single process keeps the order of the units."""
         for step in self.steps(units):
             if step is not None:
                 yield step

@@ -29,12 +29,12 @@ def do_pending(
     """Run the units that the ledger lacks, and record each; return the errors of failed units by name.
 
     A failed unit is not recorded, so the next call tries it again. If other processes share the
-    ledger, they divide the units, and each call returns when all units are done.
+    ledger, they divide the units, and each call returns when all units are done or have failed.
 
     Args:
         job: the work on a unit; returns plain values for the ledger.
         units: the units by their names in the ledger.
-        ledger: ledger of the finished units; complete, in `ledger.done`, when this returns.
+        ledger: ledger of the finished units; when this returns, `ledger.done` has all units that did not fail.
         executor: runs the units.
         stage: name of the stage, if the work has several.
         on_progress: called at the start and after every unit.

@@ -76,7 +76,7 @@ class WorkerHandle:
         return self.task is not None and limit_s is not None and now > self.taken_s + limit_s
 
     def listen(self) -> WorkerMessage | None:
-        """Return the next message of the process; None if it died."""
+        """Return the next message of the process; None if there is none, as after its death."""
         try:
             packed = self.pipe.recv_bytes() if self.pipe.poll() else None
         except (EOFError, OSError):

@@ -584,7 +584,7 @@ def test_a_network_that_gives_nan_is_said(build):
         ("scribbles='lines'", "expected one of 'points', 'mask'"),
         ("scribble_points=0", "expected a whole number of at least 1"),
         ("corrections='none'", "expected one of 'memory', 'alone'"),
-        ("features_gb=-1", "expected a number of at least 0"),
+        ("features_gb=-1", "expected a finite number of at least 0"),
     ],
 )
 def test_options_that_do_not_exist_are_refused_before_weights_are_read(option, message):

@@ -15,7 +15,7 @@
  * @property {number} status  HTTP status; 0 without a response
  * @property {any} body  parsed JSON of the response; {} without JSON
  * @property {string} message  one line for the reader; "" on success
- * @property {number} wait_ms  earliest retry; 0 if the server gives none
+ * @property {number} wait_ms  time to wait before a retry; 0 if the server gives none
  *
  * @typedef {object} Options
  * @property {number} [limit_ms]

@@ -1,5 +1,5 @@
-// Display names of keys: "D", "Shift+A", "Ctrl+Z", "ArrowUp", "?". Map key events to names, and
-// print them.
+// Names of keys: "D", "Shift+A", "Ctrl+Z", "ArrowUp", "?". Map key events to names, and names to the text that
+// is displayed.
 
 const NAMES = new Map([
   [" ", "Space"],
@@ -19,8 +19,8 @@ const PRINTED = new Map([
 
 /**
  * Return the key of an event with its modifiers, in the order Ctrl, Alt, Shift. Command counts as
- * Ctrl. Shift is named for letters and for keys without a character; "?" is just "?". On non-Latin
- * keyboards the physical key counts.
+ * Ctrl. Shift is named for letters and for keys without a character; "?" is just "?". With Alt and on
+ * non-Latin keyboards, the physical key of a letter or digit counts.
  * @param {KeyboardEvent} event
  */
 export function keyOf(event) {
@@ -44,7 +44,8 @@ export function printed(key) {
 }
 
 /**
- * Test whether an element handles the key itself: text input, or a focused button.
+ * Test whether the focused element handles the key itself, such as a text field or a button. An open dialog
+ * handles all keys.
  * @param {EventTarget | null} target
  * @param {string} key
  */

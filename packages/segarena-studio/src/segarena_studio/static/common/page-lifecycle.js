@@ -1,9 +1,10 @@
-// Save when the page is left, hidden or shown again.
+// Saving when the page is left or the user returns to it.
 
 /** @typedef {import("../editor/saving.js").Saving} Saving */
 
 /**
- * Trigger saving when the page is left, hidden or shown again.
+ * Trigger saving when the page is left, hidden, shown or focused again, and when the network is back. Let the
+ * browser ask before the page is left if unsaved work is not safe.
  * @param {Saving} saving
  * @param {Window} [page]
  * @returns {() => void} stops listening

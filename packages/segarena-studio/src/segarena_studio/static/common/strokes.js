@@ -98,7 +98,7 @@ export class Strokes {
 }
 
 /**
- * Convert strokes to a prompt of the given kind; null if they do not form one (yet).
+ * Convert the last stroke to a prompt of the given kind; null if it does not form one (yet).
  * @param {string} kind  "click", "box", "scribble" or "lasso"
  * @param {Stroke[]} strokes
  * @param {boolean} isPositive

@@ -22,7 +22,7 @@ import { removeLastVertex } from "./region-drawing.js";
 
 /** Distance of a duplicate from its original, on the screen, in px. */
 const DUPLICATE_PX = 14;
-/** Actions available in a read-only picture. */
+/** Actions whose hints are shown in a read-only picture. */
 const LOOKING = ["adjust", "show"];
 
 const isDrawing = (/** @type {Editor} */ editor) => ["draw", "trace"].includes(editor.tool.name);
@@ -198,8 +198,8 @@ export function hintsFor(editor) {
 }
 
 /**
- * Arrow keys pan the picture, or move the keyboard cursor when it is on: Shift in large steps,
- * Ctrl by 1 px.
+ * Arrow keys pan the picture, or move the keyboard cursor if it is on. With Shift or Ctrl they always move
+ * the cursor: in large steps with Shift, by 1 screen px with Ctrl.
  * @returns {Action[]}
  */
 function arrows() {
@@ -279,7 +279,7 @@ function escape(editor) {
 }
 
 /**
- * Move the cursor from vertex to vertex of the selected region.
+ * Move the cursor to the nearest vertex of the selected region; if it is there already, to a neighbouring vertex.
  * @param {Editor} editor
  * @param {number} by
  */
@@ -395,8 +395,9 @@ function reorder(editor, by) {
 }
 
 /**
- * Return the two regions whose order at the cursor is to be swapped: [the one behind, the one in
- * front].
+ * Return the two regions whose order at the cursor is to be swapped: [the one behind, the one in front].
+ * They are the selected region and the next one in front of it at the cursor; if there is no such pair,
+ * the two frontmost regions there. Return null if the cursor is on fewer than two regions.
  * @param {Editor} editor
  * @returns {[string, string] | null}
  */
@@ -429,7 +430,7 @@ function hintOfSwap(editor) {
   const pair = pairAtCursor(editor);
   if (!pair) return null;
   const [front, behind] = pair.map((id) => nameOf(editor, id));
-  return `${front} before ${behind}`;
+  return `${front} in front of ${behind}`;
 }
 
 /**

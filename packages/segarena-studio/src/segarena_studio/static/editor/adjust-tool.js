@@ -107,7 +107,7 @@ export class Adjusting {
   }
 
   /**
-   * Insert a vertex into the nearest edge of the selected region.
+   * Insert a vertex into the nearest edge of the selected region. If none is selected, select the region here.
    * @param {Touch} touch
    */
   second(touch) {
@@ -213,8 +213,8 @@ export class Adjusting {
   }
 
   /**
-   * Select the vertices in the box: those of the selected region, or of all regions if none is
-   * selected.
+   * Select the vertices in the box: those of the selected region or, if none is selected, those of all
+   * visible regions that are not locked.
    */
   chooseInBox() {
     const { editor } = this;
@@ -246,7 +246,8 @@ export class Adjusting {
   }
 
   /**
-   * Delete the selected vertices; if there are none, the vertex at the cursor; if there is none either, the region.
+   * Delete the selected vertices. If there are none, delete the vertex at the cursor. If there is none either,
+   * or if several regions are selected, delete the selected regions.
    */
   delete() {
     const { editor } = this;

@@ -152,8 +152,8 @@ export class Assisting {
   }
 
   /**
-   * Turn the mask into a region at the front, as one undo step, and select it so that it can be
-   * named.
+   * Turn each part of the mask that is large enough into a region at the front, all in one undo step. Select
+   * the largest so that it can be named. Return whether there was a mask.
    */
   accept() {
     const { assist, editor } = this;

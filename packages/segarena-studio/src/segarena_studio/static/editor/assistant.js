@@ -181,8 +181,8 @@ export class Assist {
   }
 
   /**
-   * Return the mask as editable outlines: the parts that contain a positive prompt, else the
-   * largest part.
+   * Return the mask as editable outlines, largest first: the parts that contain a point of a positive click
+   * or scribble, or only the largest part if none contains one.
    * @param {number} [tolerance]  in image px
    * @returns {Polygon[]}
    */
@@ -205,7 +205,7 @@ function placesIn(prompt) {
 }
 
 /**
- * Thin a stroke to the maximum number of points, keeping the last one.
+ * Thin a stroke to at most MOST_POINTS points, keeping the last one.
  * @param {Point[]} points
  * @returns {Point[]}
  */

@@ -48,7 +48,7 @@ export class AttributeFields {
   }
 
   /**
-   * Show the values of the region; text that is being typed stays.
+   * Show the values of the region; text that is being typed stays unless `isForced`.
    * @param {Attributes | undefined} values
    * @param {boolean} [isForced]
    */

@@ -9,9 +9,9 @@ import { ringsOf } from "./scene.js";
 /** @typedef {{edge: number, at: Point}} Place on an outline; edge is the index of the side's first point in the ring */
 
 /**
- * Return the two arcs of a region's outline between two points, shorter first, both with their end
- * points. If both are equally long, the arc in ring order comes first. Throw RangeError if no outline
- * of the region has both points.
+ * Return the shorter and the longer arc of a region's outline between two points, both with their end
+ * points. If both are equally long, the arc in ring order counts as the shorter. Throw RangeError if no
+ * outline of the region has both points.
  * @param {Scene} scene
  * @param {string} id
  * @param {number} from
@@ -28,8 +28,8 @@ export function arcs(scene, id, from, to) {
 
 /**
  * Return the candidate lines between two points of the same region, best first, each without its
- * start point: the shorter arc, the longer arc, the straight line. Arcs that contain points already
- * drawn are omitted.
+ * start point: the shorter arc, the longer arc, the straight line. An arc is omitted if it
+ * has a point of the open outline between its ends; the straight line is omitted if it is one of the arcs.
  * @param {Scene} scene
  * @param {string} id
  * @param {number} from
@@ -66,8 +66,8 @@ export function linesBetween(scene, id, from, to) {
 }
 
 /**
- * Return the region along whose border two points can be joined: the preferred one if it has both
- * points on one outline, otherwise the frontmost region that does.
+ * Return the id of the region along whose border two points can be joined: the preferred one if it has
+ * both points on one outline, otherwise the frontmost region that has; null if there is none.
  * @param {Scene} scene
  * @param {number} from
  * @param {number} to

@@ -74,8 +74,8 @@ export class Shapes {
   }
 
   /**
-   * Draw a line that is visible on light and dark pictures; dashed lines are thin and have no dark
-   * underlay. The outline of a proposal is dashed too, but has a solid underlay.
+   * Draw the outline of a region with a dark underlay, so that it is visible on light and dark pictures. A line
+   * with `dash` has no underlay. The outline of a proposal is always dashed; without `dash` its underlay is solid.
    * @param {Context} context in image px
    * @param {View} view
    * @param {string} id
@@ -99,7 +99,7 @@ export class Shapes {
   }
 
   /**
-   * Return a hatch pattern in the region's colour with a dark line next to each line, to fill in
+   * Return a hatch pattern in the region's colour with a dark line next to each line, for filling a path in
    * image px.
    * @param {Context} context
    * @param {View} view
@@ -169,7 +169,7 @@ export class Sheet {
   #isClipped = false;
 
   /**
-   * Clear the canvas, give it the size of another one, and paint only in a box from now on.
+   * Give the canvas the size of another one, clear a box of it, and paint only in that box from now on.
    * @param {HTMLCanvasElement} like
    * @param {Box | null} [box] in whole pixels of the canvas; null for all of it
    */

@@ -19,7 +19,9 @@ const STEPS = {
 };
 
 /**
- * Repeat a request until the checks are finished, the request fails or nobody is waiting for it.
+ * Repeat a request until the checks are finished, the request fails or nobody is waiting for it; return the
+ * last answer. After the checks have begun, an unreachable or busy server ends this only if more than
+ * MOST_FAILURES requests in a row fail.
  * @param {() => Promise<Answer>} ask
  * @param {(progress: CheckProgress | null) => void} onProgress
  * @param {() => boolean} isWaiting

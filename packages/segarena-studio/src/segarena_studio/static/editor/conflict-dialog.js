@@ -1,6 +1,6 @@
 // The dialog for a picture that was changed elsewhere: it shows both revisions side by side and
 // lets the user choose. If both come from a known revision, the choice is about the regions that
-// both have changed, and all other changes are kept. Undo restores the other revision.
+// both have changed, and all other changes are kept. Undo takes back what the choice changes in the drawing.
 
 import { conflictsOf } from "./scene-merge.js";
 import { replaceScene, showScene } from "./revision-choice.js";

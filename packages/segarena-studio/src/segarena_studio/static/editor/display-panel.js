@@ -1,4 +1,4 @@
-// The sliders and keys for the display of the picture, remembered in this browser for each picture.
+// The sliders and keys for the display of the picture. This browser remembers the settings for each picture.
 
 import { ACTIONS } from "./actions.js";
 import { sixteenBits } from "../common/sixteen-bits.js";

@@ -186,7 +186,7 @@ export class Drawing {
   }
 
   /**
-   * Undoing the last side of a hole or part opens its outline again.
+   * Continue a hole or part whose closing was undone: its outline is open again.
    * @param {{kind: string, region: string | null}} step
    */
   afterStep({ kind, region }) {

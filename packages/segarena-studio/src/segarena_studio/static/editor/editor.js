@@ -191,7 +191,7 @@ export class Editor {
   }
 
   /**
-   * Return the next region in depth order, or the previous one for `by` = -1.
+   * Select the next visible region in depth order, or the previous one for `by` = -1.
    * @param {number} by
    */
   selectNext(by) {
@@ -222,7 +222,7 @@ export class Editor {
     return this.scene.regions.filter((region) => !region.is_hidden);
   }
 
-  /** Ids of regions whose vertices can be edited. */
+  /** Return the ids of the regions whose vertices can be edited. */
   touchable() {
     return this.scene.regions.filter((region) => !region.is_hidden && !region.is_locked).map((region) => region.id);
   }
@@ -298,7 +298,7 @@ export class Editor {
   }
 
   /**
-   * Return the snap target of a new vertex at a position; null if snapping is off.
+   * Return the snap target of a new vertex at a position; null if none is near or snapping is off.
    * @param {Touch} touch @param {{except?: Set<number>}} [options] @returns {Target | null}
    */
   snapAt(touch, options = {}) {

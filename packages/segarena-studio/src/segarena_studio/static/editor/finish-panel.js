@@ -52,7 +52,8 @@ export class Faults {
   }
 
   /**
-   * Check some more regions; when all are checked, show what was found. A change of the scene begins again later.
+   * Check some more regions; when all are checked, show what was found. If the scene has changed meanwhile, stop;
+   * `update` begins again later.
    * @param {Generator<import("./scene-checks.js").Fault[]>} steps
    * @param {number} revision of the scene
    * @param {import("./scene-checks.js").Fault[]} found so far
@@ -239,7 +240,7 @@ function faultLines(editor, faults, go) {
 }
 
 /**
- * Build one entry: a button that names the regions and the problem and jumps to the position.
+ * Build one entry: a button that names the regions and the problem.
  * @param {Editor} editor
  * @param {Fault} fault
  * @param {() => void} go

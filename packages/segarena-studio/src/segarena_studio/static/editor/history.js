@@ -110,7 +110,10 @@ export class History {
     return this.#tell(edit, "redo");
   }
 
-  /** Serialize to JSON within a byte limit; the oldest edits are dropped if necessary. */
+  /**
+   * Return an object to store as JSON within a byte limit; if necessary, drop the edits that are the most steps
+   * of undo or redo away.
+   */
   toJSON(mostBytes = 2e6) {
     let left = mostBytes - 100;
     const fits = (/** @type {Edit} */ edit) => (left -= sizeOf(edit)) >= 0;

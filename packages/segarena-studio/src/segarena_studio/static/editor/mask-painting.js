@@ -46,9 +46,10 @@ export function paintRegion(steps, stroke) {
 }
 
 /**
- * Add a stroke to a region, or erase it. Erasing can cut holes, and cut the region into parts. Painting
- * can add parts, and makes holes smaller; a place that it only surrounds is filled. Erasing a
+ * Add a stroke to a region, or erase it from the region. Erasing can cut holes, and cut the region into parts.
+ * Painting can add parts and make holes smaller; it fills an empty gap that it newly encloses. Erasing a
  * hole that regions in front cover is rejected ("covered"): the erased region continues behind them.
+ * Return null, or the reason for a rejection.
  * @param {Steps} steps
  * @param {string} id
  * @param {Stroke} stroke
@@ -211,8 +212,8 @@ function separateCorners({ width, mask }, value) {
 }
 
 /**
- * Return the outline of a changed mask: vertices of the old outline outside a box stay, in one run;
- * the rest follows the mask.
+ * Return the outline of a changed mask: vertices of the old outline outside a box stay, in one run, and
+ * the rest follows the mask. If no run can stay, all of the outline follows the mask.
  * @param {Polygon} old clockwise on the screen
  * @param {Polygon} traced the new mask's outline, clockwise on the screen
  * @param {Box} box where the mask has changed
@@ -239,7 +240,8 @@ export function outlineOf(old, traced, box) {
 }
 
 /**
- * Return the longest run of consecutive vertices whose sides do not meet a box, in order.
+ * Return the indices of the longest run of consecutive vertices between which no side meets a box, in order;
+ * [] if no side of the polygon meets it.
  * @param {Polygon} polygon
  * @param {Box} box
  */

@@ -11,9 +11,9 @@ import { fill, uncoveredPixels } from "../common/polygon-spans.js";
 /** @typedef {import("./scene.js").Scene} Scene */
 
 export const LEAST_VERTICES = 4;
-/** Of one region; the server accepts no more. */
+/** Largest number of outlines of one region; the server accepts no more. */
 export const MOST_OUTLINES = 500;
-/** Of a region, in pixels of the picture, regardless of the zoom. */
+/** Least area of a region, in pixels of the picture, regardless of the zoom. */
 const LEAST_AREA_PX = 600;
 /** In pictures with fewer pixels the least area shrinks in proportion, so that they can be annotated at all. */
 const SMALL_PICTURE_PX = 9600;

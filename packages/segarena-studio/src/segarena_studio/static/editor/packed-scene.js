@@ -1,7 +1,7 @@
 // The shorter form in which the server sends a scene document, see `annotation/packed_scene.py`.
 
 /**
- * Return the scene document; one that is not packed, or none, as it is.
+ * Return the unpacked scene document. Return a document that is not packed, or a missing one, as it is.
  * @param {any} scene
  */
 export function unpackScene(scene) {

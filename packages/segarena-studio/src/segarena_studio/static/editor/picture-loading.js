@@ -2,12 +2,12 @@
 // when it has arrived.
 
 /** @typedef {import("../../../reports/viewer/zoomable-picture.js").Picture} Picture */
-/** @typedef {(received: number, total: number) => void} OnProgress  bytes so far and in all; 0 if unknown */
+/** @typedef {(received: number, total: number) => void} OnProgress  bytes so far and in all; the total is 0 if unknown */
 
 const AGAIN_MS = [1000, 4000, 15_000, 60_000];
 
 /**
- * Fetch a file in parts.
+ * Fetch a file; report the progress after each part that arrives.
  * @param {string} address
  * @param {OnProgress} onProgress
  * @returns {Promise<Blob>}

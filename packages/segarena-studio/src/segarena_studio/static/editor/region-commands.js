@@ -1,7 +1,7 @@
 // Operations on whole regions: add and delete, depth order, names and flags.
 //
-// Each function applies its change through `steps` (history.js) and returns null, or the reason for
-// a rejection: "locked", "few", "nothing", "many" (outlines), "joined" (outlines meet).
+// Each function applies its change through `steps` (history.js). Those that return no ids return null, or the
+// reason for a rejection: "locked", "few", "nothing", "many" (outlines), "joined" (outlines meet).
 
 import { isSame, rounded } from "../common/geometry.js";
 import { LEAST_VERTICES, MOST_OUTLINES } from "./outline-rules.js";
@@ -122,7 +122,8 @@ export function duplicateRegions(steps, ids, by) {
  * @param {Steps} steps
  * @param {import("./scene.js").SceneDocument} document
  * @param {[number, number]} scale factors of x and y, if the other picture has another size
- * @param {{isTrack?: boolean}} options isTrack: the copies keep their ids, as the same objects in another frame of a video
+ * @param {{isTrack?: boolean}} options isTrack: the copies keep their ids, as the same objects in another
+ *   frame of a video; regions whose ids this drawing already has are left out
  * @returns {string[]} the ids of the new regions, front first
  */
 export function copyRegions(steps, document, scale, { isTrack = false } = {}) {
@@ -225,7 +226,7 @@ export function setFields(steps, ids, field, value) {
 }
 
 /**
- * Apply a change to regions; return the first reason for a rejection.
+ * Apply a change to one region after another until one is rejected; return the reason, or null.
  * @param {string[]} ids
  * @param {(id: string) => string | null} change
  */

@@ -7,7 +7,7 @@
 //   "taken"     the outline already has that line     "few", "small"  too little to close
 //   "nothing"   there is nothing to change            "locked"        the region is locked
 //   "outlines"  the points lie on different outlines  "across"        it meets an outline of the region
-//   "covered"   a region in front covers the hole
+//   "covered"   regions in front cover the hole       "many"          the region has too many outlines
 
 import { shareOnEdge } from "./vertex-editing.js";
 import { lineMeets } from "./self-intersections.js";
@@ -124,7 +124,7 @@ export function closeOpen(steps, { size }) {
 
 /**
  * Close the outline and add it to a region: as a hole if it lies inside, as a further part if it lies
- * outside. Rejections in addition to those of `closeOpen`: "locked", "across", "covered".
+ * outside. Rejections: "locked", "few", "crosses", "many", "across", "covered".
  * @param {Steps} steps
  * @param {string} id
  */
@@ -163,7 +163,7 @@ function pointOf(steps, target) {
 }
 
 /**
- * Return a vertex of any region at exactly this position.
+ * Return a vertex of any region at exactly this position; null if there is none.
  * @param {Scene} scene
  * @param {Point} at
  */

@@ -23,8 +23,8 @@ export class RegionFilter {
   }
 
   /**
-   * Whether the list shows a region. Words may come in any order and case; a whole number matches the
-   * region at that position in the depth order.
+   * Whether the list shows a region. Its name must contain every word, in any order and case; a whole number
+   * also matches the region at that position in the depth order.
    * @param {Region} region
    * @param {number} place 0 for the front
    */

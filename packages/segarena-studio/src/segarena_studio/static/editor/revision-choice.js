@@ -1,4 +1,5 @@
-// Two revisions of one picture: both are displayed, the user continues one, and Undo restores the other.
+// Two revisions of one picture: both are displayed, and the user chooses which to continue. If the drawing on
+// the screen is replaced, Undo restores it.
 
 import { colourOf } from "./region-colours.js";
 import { ringsOf } from "./scene.js";

@@ -204,7 +204,7 @@ export class Saving {
     return theirs;
   }
 
-  /** Merge the revision that was saved elsewhere before this page was opened, if nothing contradicts it. */
+  /** Merge the revision that was saved elsewhere before this page was opened, if it does not conflict with this one. */
   mergeAtStart() {
     if (!this.theirs || !this.ancestor) return;
     if (this.merge(this.ancestor, this.theirs.scene, "none") === "merged" && this.settled()) this.finished();
@@ -437,8 +437,8 @@ function isSmall(body) {
 }
 
 /**
- * Send the whole drawing if a patch was rejected, and no undo history if that was rejected:
- * losing the undo stack is better than not saving. Return whether there was anything to leave out.
+ * Simplify a rejected save: replace a patch by the whole drawing; if the whole drawing was rejected, leave out
+ * the undo history, because losing it is better than not saving. Return whether this changed the save.
  * @param {Save} save
  */
 function makeSimpler(save) {

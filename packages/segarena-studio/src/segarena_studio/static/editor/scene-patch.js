@@ -17,7 +17,7 @@ import { isSame } from "./equality.js";
  * @property {[number, Point][]} points  index and position of each changed or added point
  * @property {Region[]} regions  changed and added regions, whole
  * @property {string[]} removed
- * @property {string[] | null} order  ids of all regions, front first; null if regions neither came nor moved
+ * @property {string[] | null} order  ids of all regions, front first; null if no region was added or moved
  * @property {number} next_id
  * @property {Ring} open
  *

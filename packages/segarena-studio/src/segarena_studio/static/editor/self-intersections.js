@@ -24,7 +24,7 @@ export function areSimple(outlines) {
 }
 
 /**
- * Return the place where two of several outlines meet; null if none do.
+ * Return the start of a side of one outline that meets another outline; null if no outlines meet.
  * @param {Polygon[]} outlines
  * @returns {Point | null}
  */
@@ -73,8 +73,8 @@ export function isSimple(polygon) {
 }
 
 /**
- * Return two sides that intersect where they should not, by the indices of their first vertices,
- * and a vertex or corner near the intersection; null for a simple polygon.
+ * Return two sides that intersect where they should not, by the indices of their first vertices, and the
+ * point at which they intersect (for parallel sides, the start of the second); null for a simple polygon.
  * @param {Polygon} polygon
  * @returns {{first: number, second: number, at: Point} | null}
  */

@@ -15,8 +15,8 @@ import { nextPlace } from "./scene.js";
 export const SNAP_RADIUS_PX = { mouse: 9, pen: 10, touch: 13, keys: 9 };
 
 /**
- * A snap target: its position, its distance (in image pixels), and what it is: a region with the
- * index of the side in its ring, or a point.
+ * A snap target: its position, its distance (in image pixels), and what it is. A side of a region has the
+ * region and its index in the ring, a side of the frame its index, and a vertex its region and its point.
  * @typedef {{at: Point, distance: number, kind: "vertex" | "edge" | "corner" | "frame", region: string | null,
  *   edge: number | null, point: number | null}} Target
  */

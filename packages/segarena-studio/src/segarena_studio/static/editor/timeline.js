@@ -17,7 +17,7 @@ import { find } from "../common/dom.js";
 /** @typedef {{state: "none" | "waiting" | "running" | "done" | "failed", progress: string, failure: string, frames: number, finished: number}} Status */
 
 const AGAIN_MS = 1000;
-/** How long to wait for a save before leaving the page, which sends or keeps it anyway. */
+/** How long to wait for a save before leaving the page; the edits are then sent or kept anyway. */
 const SAVED_WITHIN_MS = 2000;
 const VIEW_KEY = "segarena-frame-view";
 const TOLD_KEY = "segarena-frames-finished";
@@ -192,7 +192,7 @@ export class Timeline {
     this.cancelling.disabled = false;
   }
 
-  /** @returns {Promise<Status | null>} null if the server cannot be reached */
+  /** @returns {Promise<Status | null>} null if the request fails */
   async status() {
     const answer = await this.talk.ask("GET", `/studio/tasks/${this.task}/propagation`);
     return answer.outcome === "done" ? answer.body : null;
@@ -232,7 +232,7 @@ export class Timeline {
    */
   async finishOthers(onStep) {
     await this.load();
-    // Nobody has looked at the frames without a revision yet.
+    // The other frames are finished, or nobody has looked at them yet.
     const open = this.frames.filter(({ task, state }) => task !== this.task && OPEN.includes(state));
     let finished = 0;
     for (const [index, frame] of open.entries()) {
@@ -369,7 +369,8 @@ function keepView([x0, y0, x1, y1], size) {
 }
 
 /**
- * Return the box that was visible in the previous frame, and forget it; null if that frame had another size.
+ * Return the box that was visible in the previous frame, and forget it; null if none was kept, or if that
+ * frame had another size.
  * @param {[number, number]} size of the picture
  * @returns {[number, number, number, number] | null}
  */

@@ -2,8 +2,8 @@
 // inserting it affects all of them, unless `only` names a region that gets its own vertex (the Alt
 // key).
 //
-// Each function applies its change through `steps` (history.js) and returns null, or the reason for
-// a rejection:
+// Each function applies its change through `steps` (history.js) and, except for `shareOnEdge`, returns null, or
+// the reason for a rejection:
 //   "crosses"  a simple outline would cross itself    "few"     fewer than four vertices would be left
 //   "repeated" the vertex already exists              "locked"  a region that contains it is locked
 //   "nothing"  there is nothing to change
@@ -24,7 +24,7 @@ import { edgeBetween, nextPlace, ringsOf } from "./scene.js";
 const SAME_PX = 0.001;
 
 /**
- * Move vertices together.
+ * Move vertices together; those of locked regions stay.
  * @param {Steps} steps
  * @param {Iterable<number>} points
  * @param {number} dx
@@ -269,7 +269,8 @@ function detach(steps, id, points) {
 }
 
 /**
- * Apply a change; return "crosses" if an outline that was simple is no longer simple.
+ * Apply a change. Return the reason if it is rejected, "crosses" if the outlines of a region that were simple
+ * no longer are, or null.
  * @param {Scene} scene
  * @param {Region[]} regions
  * @param {() => string | null} act

@@ -135,8 +135,8 @@ export class Masks {
 }
 
 /**
- * Return a foreground position near the middle of the plane with the largest mask area; the middle
- * of the first plane if there is no foreground.
+ * Return the foreground position nearest to the centroid of the foreground on the plane that has the most of
+ * it; the middle of the first plane if there is no foreground.
  * @param {Masks} masks
  * @returns {[number, number, number]}
  */
@@ -160,8 +160,8 @@ export function middleOf(masks) {
 }
 
 /**
- * Mark missing (1) and surplus (2) pixels of a prediction on a plane; a pixel with the wrong object
- * is both, and counts as missing.
+ * Mark missing (1) and surplus (2) pixels of a prediction on a plane; correct and ignored ones are 0. A pixel
+ * with the wrong object is both missing and surplus, and counts as missing.
  * @param {Plane} prediction
  * @param {Plane} target
  * @param {Plane | null} [ignore] ignored pixels

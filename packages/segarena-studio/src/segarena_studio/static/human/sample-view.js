@@ -137,7 +137,8 @@ export class Sight {
   }
 
   /**
-   * Load the selected planes; report one that fails, and fetch it again on the next visit.
+   * Load the selected planes. Report a failure; the next visit fetches the plane again. Return whether all were
+   * loaded.
    * @param {SeatPane[]} panes
    */
   async turnTo(panes) {

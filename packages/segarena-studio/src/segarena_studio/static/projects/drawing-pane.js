@@ -14,7 +14,7 @@ import { Picture } from "../../../reports/viewer/zoomable-picture.js";
 const MARGIN_PX = 70;
 /** A touch that moves less than this selects, in screen px. */
 const SLOP_PX = 6;
-/** Regions that only one annotator has drawn have a solid line, and inaccurate ones a dashed one. */
+/** Regions that only one annotator has drawn have a solid line, and matched ones with a small IoU a dashed one. */
 const STYLES = { alone: { colour: "#ff3b6b", dash: [] }, iou: { colour: "#ffe14d", dash: [9, 5] } };
 
 /** Drags move the picture, and taps select. */

@@ -39,7 +39,7 @@ function nameOf(file) {
 }
 
 /**
- * Reject a file whose name is not that of a picture, such as a folder, without sending it.
+ * Reject a file or a dropped folder without sending it, because its name is not that of a picture.
  * @param {File} file
  * @returns {Added}
  */

@@ -44,7 +44,7 @@ function text(value) {
   return Number.isInteger(value) ? value.toLocaleString("en") : value.toFixed(3);
 }
 
-/** Columns shown on a card: the sort column, or else the first numeric ones. */
+/** Return at most three columns to show on a card: the sort column if it is numeric, then those of the first metric. */
 function telling() {
   const sorted = (question.get("sort") ?? "").replace(/^-/, "");
   const numbers = columns.filter((column) => column.kind === "number" && column.name !== "repeat");

@@ -27,11 +27,11 @@ def find_annotation_file(
         annotations: path of the file in `root`; None takes the only one in `root` or `root/annotations`.
         suffix: suffix of the file, such as ".json".
         what: description of the file, for messages.
-        is_one: whether a file with the suffix is one of them; called only if there are several.
+        is_one: whether a file with the suffix has the right format; called only if there are several files.
 
     Raises:
         DatasetMissing: there is no such file.
-        DatasetError: there are several; the message names them.
+        DatasetError: there are several; the message names up to five.
     """
     if root.is_file():
         return root

@@ -124,7 +124,7 @@ def parse_size(
     height: str = "height",
     width: str = "width",
 ) -> tuple[int, int]:
-    """Return the image size (H, W) in a record; raise `InvalidInput` if it is missing."""
+    """Return the image size (H, W) in a record; raise `InvalidInput` unless both are whole numbers."""
     size = parse_integer(record.get(height)), parse_integer(record.get(width))
     if size[0] is None or size[1] is None:
         raise InvalidInput(
@@ -134,7 +134,7 @@ def parse_size(
 
 
 def parse_flat_polygon(values: Any) -> Points:
-    """Return [x, y, x, y, ...] as rows and columns; raise `InvalidInput` unless it consists of finite pairs."""
+    """Return [x, y, x, y, ...] as rows and columns; raise `InvalidInput` unless these are pairs of finite numbers."""
     if not isinstance(values, list) or len(values) % 2:
         raise InvalidInput(
             "polygon: expected an even number of coordinates x, y, x, y, ...; got something else"
@@ -143,7 +143,7 @@ def parse_flat_polygon(values: Any) -> Points:
 
 
 def parse_polygon(pairs: Any) -> Points:
-    """Return [[x, y], ...] as rows and columns; raise `InvalidInput` unless it consists of finite pairs."""
+    """Return [[x, y], ...] as rows and columns; raise `InvalidInput` unless these are pairs of finite numbers."""
     return as_points(pairs)[:, ::-1]
 
 

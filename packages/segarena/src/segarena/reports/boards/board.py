@@ -34,7 +34,7 @@ Choice = Literal["all", "best", "last", "chosen"]
 CHOICES: tuple[Choice, ...] = ("all", "best", "last", "chosen")
 
 _FLOOR = "a control"
-"""Reason why a floor is unranked."""
+"""Reason why a floor, that is, a control that ignores the image, is unranked."""
 
 
 @dataclass(
@@ -48,8 +48,8 @@ class Entry:
 
     Attributes:
         extract: the extract of the run.
-        participant: name of the participant; empty for a run without a participant, such as a
-            control, which is always shown.
+        participant: name of the participant; if empty, the name of the segmenter is shown, except
+            for a control, which has no participant.
         name: name of the run; if empty, a distinct name of its segmenter is shown.
         at: time when the run finished in ISO 8601, UTC if it has no zone; if empty, the time in
             run.json is used.
@@ -83,14 +83,14 @@ class Board:
         title: heading of the board.
         entries: the runs in order of time, without those after the freeze.
         names: distinct name of each entry.
-        participants: participant of each entry.
+        participants: participant of each entry; empty for a control without one.
         data: name of the dataset of each entry.
         measure: statistic by which the board is sorted initially.
-        panels: panels by key; groups have a panel only for `measure`.
+        panels: panels by key; a group of targets has a panel only for `measure`.
         samples: bool (entries, samples) by dataset and user: whether an entry has a value for a
             sample.
-        floors: indices of the entries that are controls which ignore the image; other entries must
-            beat them, and they are unranked; empty if all entries are such controls.
+        floors: indices of the entries that are controls which ignore the image. They are unranked
+            baselines that other entries must beat. Empty if all entries are such controls.
         frozen: ISO 8601 time after which runs are hidden; empty to show all runs.
     """
 

@@ -1,6 +1,7 @@
 """Figures of a board: mean curves of its best runs, and the results of all runs over time.
 
-There is one chart per dataset, user and metric. The script of the page shows the charts of the
+There is one chart of curves per dataset, user and metric, and one chart of results per dataset and
+user. The script of the page shows the charts of the
 selected dataset and user, and replaces their curves when the reader selects other runs.
 """
 
@@ -31,7 +32,7 @@ FLOOR_LABEL = "control: "
 TIME_TICKS = 5
 
 LONG_S = 2 * 86_400
-"""If at least this many seconds separate the first and the last run, the time axis shows dates."""
+"""If more than this many seconds separate the first and the last run, the time axis shows dates."""
 
 SHORT_S = 600
 """If at most this many seconds separate the first and the last run, the time axis shows seconds."""
@@ -173,7 +174,7 @@ class _Result(NamedTuple):
 
 
 def history_figure(board: Board) -> Figure | None:
-    """Draw the result of each run against its finishing time; None if all times are equal."""
+    """Draw the result of each run against its finishing time; None if no chart would show two different times."""
     charts: list[tuple[str, str]] = []
     keys: dict[CurveKey, list[_Result]] = {}
     for panel_key in board.panels:

@@ -1,4 +1,4 @@
-"""Tables of a board: the ranking for CSV and LaTeX, and values by target, sample and run."""
+"""Tables of a board: the ranking, also as CSV and LaTeX, and values by target, sample and run."""
 
 from __future__ import annotations
 

@@ -337,7 +337,7 @@ def run_remarks(
 
 
 def board_notes(board: Board) -> list[str]:
-    """Return the definitions of the quantities on a board."""
+    """Return the notes of a board: the definitions of its statistics, and explanations of the ranking."""
     extract = board.entries[0].extract
     _, target, sample = extract.words
     notes = [extract.definitions[statistic.name] for statistic in board.statistics]

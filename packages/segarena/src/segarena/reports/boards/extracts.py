@@ -37,7 +37,7 @@ from segarena.statistics.intervals import Interval, bootstrap_means
 EXTRACT_FORMAT = 1
 
 OptionalNumbers = tuple[float | None, ...]
-"""One value per target; None if the value is missing."""
+"""One value per target or round; None if the value is missing."""
 
 _TargetValues: TypeAlias = Mapping[str, Mapping[TargetKey, float]]
 """Values of a run with one user, by statistic and target."""
@@ -81,7 +81,7 @@ class Extract:
         rules: rules of the benchmark as JSON values; all runs on a board have equal rules.
         words: words for a round, a target and a sample.
         decides: name of the statistic by which the benchmark ranks.
-        summary: statistics of the benchmark.
+        summary: statistics of the benchmark, and final values of additional metrics.
         definitions: definition of each statistic in one sentence.
         segmenter: segmenter as in run.json.
         dataset: dataset as in run.json, without its samples.
@@ -92,8 +92,8 @@ class Extract:
         samples, done: number of all samples, and of completed samples.
         failures: number of failed dialogues by user.
         unloaded: number of samples that the dataset could not load.
-        seconds: median seconds per round by user.
-        targets: targets with at least one finished dialogue.
+        seconds: median seconds per round by user; None if unknown.
+        targets: targets with a value of at least one statistic.
         values: value for each target, averaged over repeats, by user and statistic.
         curves: curves by user and metric.
     """
@@ -124,7 +124,7 @@ class Extract:
 
 
 def extract_of(run: str | Path) -> Extract:
-    """Build the extract of a run folder without executing plug-ins that the folder names.
+    """Build the extract of a run folder without executing third-party plug-ins that the folder names.
 
     Raises:
         RunMissing: the folder contains no run.

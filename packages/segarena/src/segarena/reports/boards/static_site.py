@@ -1,7 +1,7 @@
 """A board as a static site: its page, one page per sample and per run, and their assets.
 
-The files can be opened with or without a web server. File names are numbers, so that a path never
-contains a name chosen by a participant.
+The files can be opened with or without a web server. The pages of samples and runs are
+named by numbers, so that a path never contains a name chosen by a participant.
 """
 
 from __future__ import annotations

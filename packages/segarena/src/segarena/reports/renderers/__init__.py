@@ -21,7 +21,7 @@ _HOMES = {
     "sheet_rows": "terminal",
     "sheet_terminal": "terminal",
 }
-"""The public names, by the module that defines each."""
+"""The module that defines each public name."""
 
 __all__ = [
     "escape_latex",

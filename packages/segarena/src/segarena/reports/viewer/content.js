@@ -6,7 +6,7 @@
 /** @typedef {Map<number, string>} Outlines  SVG path data of each object, by its number from 1 */
 
 /**
- * @typedef {object} Dialogue  the dialogue of one run
+ * @typedef {object} Dialogue  the dialogue of one run, or another view of the sample
  * @property {string} label
  * @property {number} number  number of the run, from 0
  * @property {string} css  class of its colour

@@ -86,8 +86,9 @@ export class Panes {
   }
 
   /**
-   * Lay out the panes. If the viewer fills the window, put as many panes side by side as fit,
-   * each low enough for two rows; otherwise give each pane the shape of its picture.
+   * Lay out the panes. If the viewer fills the window, put the panes of all directions side by
+   * side, or up to four panes of a single direction, if they fit, and make them low enough for two
+   * rows. Otherwise give all panes the shape of a picture of the first direction.
    */
   layOut() {
     const { planes } = /** @type {Content} */ (this.viewer.content);

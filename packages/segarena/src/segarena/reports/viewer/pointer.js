@@ -1,9 +1,9 @@
 // Unified mouse, touch and pen input, from pointer events only: press, drag, release, secondary
 // button, pan and zoom.
 //
-// A first finger waits briefly for a second one: two fingers pan and pinch and never draw. Once a
-// pen is in use, fingers only pan and pinch; while the pen touches, touches of the palm are
-// ignored. A long press of a finger or pen counts as the secondary button.
+// A first finger waits briefly for a second one: two fingers pan and pinch and never draw. While a
+// pen is in use and shortly afterwards, fingers only pan and pinch; while the pen touches, touches
+// of the palm are ignored. A long press of a finger or pen counts as the secondary button.
 
 /**
  * @typedef {object} Sample  a pointer position; x and y in CSS px of the element, time from performance.now()

@@ -1,5 +1,5 @@
-// Draw prompts over a picture: positive ones as disks and negative ones as squares, so that colour
-// is not needed.
+// Draw prompts over a picture: positive clicks as disks and negative ones as squares, so that they
+// differ even without colour.
 
 import { isOn, pointOf, positionsOf } from "./plane-geometry.js";
 
@@ -23,7 +23,7 @@ const CROSS_PX = 11;
 const [RINGS, DIRECTIONS] = [5, 8];
 
 /**
- * Draw the prompts of all rounds up to the current one, the newest on top.
+ * Draw the prompts of all rounds up to the current one, the newest on top, or only the newest.
  * @param {CanvasRenderingContext2D} context
  * @param {View} view
  * @param {Plane} plane

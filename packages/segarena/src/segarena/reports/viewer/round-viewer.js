@@ -147,7 +147,7 @@ export class RoundViewer {
     };
   }
 
-  /** Grey value of each code of a voxel in the current window. */
+  /** Grey value of each voxel code in the current window. */
   get greyTable() {
     this.table ??= tableOf(/** @type {Levels} */ (this.content?.levels), /** @type {Window} */ (this.window));
     return this.table;
@@ -173,7 +173,7 @@ export class RoundViewer {
   }
 
   /**
-   * Show the first plane of each pane: in a volume, the one through the middle of the target.
+   * Select the initial plane of each direction, and in a volume the position where these meet.
    * @param {Content} content
    */
   begin(content) {

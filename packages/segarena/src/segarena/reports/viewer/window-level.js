@@ -26,7 +26,7 @@ export const PRESETS = {
   liver: { level: 60, width: 160 },
 };
 
-/** A volume of unknown modality with values below this counts as CT. */
+/** A volume whose initial window begins at or below this value counts as CT, whatever its modality. */
 const AIR_HU = -200;
 
 /**

@@ -4,7 +4,7 @@
 import { View } from "./viewport.js";
 
 const SMALLEST_LEVEL = 512;
-/** Scale, in screen px per image px, at and above which pixels are shown as squares. */
+/** Scale, in device px per image px, at and above which pixels are shown as squares. */
 const SQUARES_FROM = 4;
 
 export class Picture {
@@ -60,7 +60,7 @@ export class Picture {
 
   /**
    * Build an image pyramid by repeated halving: a zoomed-out picture of twelve megapixels is
-   * painted from a level of about two megapixels.
+   * painted from a level of three megapixels or less.
    * @param {ImageBitmap} whole
    */
   async makeLevels(whole) {

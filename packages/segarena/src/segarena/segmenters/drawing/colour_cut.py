@@ -93,7 +93,7 @@ def grab_cut(
     marks: NDArray[np.uint8],
     iterations: int,
 ) -> Mask:
-    """Run GrabCut at the size of the trimap `marks`, which it changes; return the mask at full size."""
+    """Run GrabCut at the size of the trimap `marks`, which is modified; return the mask at full size."""
     height, width = image.shape[:2]
     small_size = marks.shape[::-1]
     small = cv2.resize(image, small_size, interpolation=cv2.INTER_AREA)

@@ -58,9 +58,10 @@ class GrabCutSegmenter:
     Each round starts from a guess, which GrabCut refines in one window. After clicks, the guess is
     the previous mask with a disc added (or removed) at the deepest new click. Its radius is the
     click's distance to the border of the previous mask. In the first round there is no border yet,
-    and the radius is `first_share` of the image's longer side. The window extends to one and a half
-    times that distance from the newest prompts, and the previous mask stays unchanged outside it.
-    The border of the guess may move by `reach_px`, because colours alone locate borders badly.
+    and the radius is `first_share` of the image's longer side. The window extends one and a half
+    times that distance plus `least_window_px` beyond the newest prompts, and the previous mask stays
+    unchanged outside it. The border of the guess may move by `reach_px`, because colours alone
+    locate borders badly.
 
     The first boxes are the guess themselves, and their edges may move inwards by a fifth of the
     box's shorter side. First strokes convey the object's colours rather than its extent, so GrabCut
@@ -186,7 +187,7 @@ class GrabCutSegmenter:
         *,
         is_given: bool,
     ) -> tuple[Mask, NDArray[np.int8]]:
-        """Cut the previous mask again in a window around the newest prompts; return it with the valid marks.
+        """Cut the previous mask again in a window around the newest prompts; return the new mask and the marks used.
 
         If the mask was given (see `_is_given`), pixels farther away than one and a half times the
         depth of the newest prompts are marked with their previous side, because no prompt conveys

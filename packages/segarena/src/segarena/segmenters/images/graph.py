@@ -30,7 +30,7 @@ _REACH = 3.0
 A click at the deepest point of an error is as far from the rest of the mask as the error is deep.
 """
 _LEAST_REACH_PX = 15.0
-"""The reach of a click next to the border, about half the width of a superpixel at the default settings."""
+"""Minimum reach of a click in pixels, for example of one next to the border."""
 _MAX_FAR_SHARE = 0.1
 """Share of the mask that may change beyond the reach of the clicks before the change is kept local."""
 
@@ -58,8 +58,8 @@ class GraphSegmenter:
     A walker starts in each superpixel, steps to neighbours (rarely across contrast), and stops with
     a small probability. A superpixel is inside if its walker is likely enough to meet a positive
     click before it meets a negative one or stops. Without negative clicks only stopping bounds the
-    object, and "likely enough" means a probability of `threshold`. Every negative click moves this
-    threshold towards one half, the classical value.
+    object, and "likely enough" means a probability of `threshold`. Every superpixel with a negative
+    click moves this threshold towards one half, the classical value.
 
     A superpixel that contains clicks of both kinds is split: each of its pixels joins the nearest
     click in it.
@@ -170,7 +170,10 @@ def _meeting_probability(
     inside: NDArray[np.intp],
     outside: NDArray[np.intp],
 ) -> NDArray[np.float64]:
-    """Return the probability that a walk from each superpixel meets INSIDE first; mixed seeds count by share."""
+    """Return the probability that a walk from each superpixel meets an INSIDE mark first.
+
+    For a superpixel with marks, it is the share of these marks that are INSIDE.
+    """
     from scipy import sparse
     from scipy.sparse.linalg import splu
 

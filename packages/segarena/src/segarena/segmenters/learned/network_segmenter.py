@@ -27,7 +27,7 @@ class NetworkSegmenter:
         autocast: compute in this format where PyTorch considers it safe, with weights in float32;
             None turns it off.
         tf32: True lets a GPU round float32 products to TF32, which is faster.
-        compile: True compiles the network at its first calls, which takes up to minutes; later calls
+        compile: True compiles the network at its first calls, which can take minutes; later calls
             are faster. On the CPU this needs a C++ compiler.
         channels_last: True stores the weights of convolutions with the channels last, which suits half
             precision on GPUs.

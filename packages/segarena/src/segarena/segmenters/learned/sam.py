@@ -22,7 +22,7 @@ class SamNetworkSegmenter(BatchingSegmenter):
     """Base class of segmenters with a SAM network; subclasses load it and set `network`.
 
     Args:
-        image_batch: number of images that the encoder takes in one pass, where the next images are
+        image_batch: number of images that the encoder takes in one pass, if the next images are
             loaded ahead; None is 1. Above 1, the last digits of an encoding may depend on the images
             that shared its pass.
     """
@@ -148,7 +148,7 @@ class EdgeTamSegmenter(SamFamilySegmenter):
 
 @segmenter("sam3-tracker")
 class Sam3TrackerSegmenter(SamFamilySegmenter):
-    """The click and box part of SAM 3, on images.
+    """The part of SAM 3 for clicks, boxes and masks, on images.
 
     The image is prepared as for SAM 2, but in a square of 1008 pixels and with other colour
     statistics.

@@ -43,7 +43,7 @@ class Sam2VideoSegmenter(VideoOptions, NetworkSegmenter):
         super().__post_init__()
         if not (math.isfinite(self.features_gb) and self.features_gb >= 0):
             raise PluginInvalid(
-                f"features_gb={self.features_gb!r}: expected a number of at least 0"
+                f"features_gb={self.features_gb!r}: expected a finite number of at least 0"
             )
         self.load("sam2-video")
         # Imported here, because torch is optional and every listing of plug-ins imports this file.

@@ -190,9 +190,9 @@ class DinoSegmenter(SupportSegmenter, NetworkSegmenter):
         return Prediction(mask=mask)
 
     def _weighted_patches(self, support: Support, memory: Memory) -> tuple[Tensor, Tensor, Tensor]:
-        """Return a support's patch features and their weights in object and background.
+        """Return a support's patch features, and their weights for the object and for the background.
 
-        The weights of each of the two sum to 1, or are all 0.
+        Each of the two sets of weights sums to 1, or is all 0.
         """
         from segarena.pytorch import torch
         from segarena.segmenters.learned.promptable.prototypes import unit_vectors

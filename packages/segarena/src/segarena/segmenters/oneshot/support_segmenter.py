@@ -47,7 +47,7 @@ def encoding_of(
     encode: Callable[[Sample], Any],
     memory: Memory,
 ) -> Any:
-    """Return the encoding of the support image: the one stored in the support, or else a new one, which is cached."""
+    """Return the encoding of the support image: the one stored in the support, otherwise a new one, which is cached."""
     if support.encoded is not None:
         return support.encoded
     return memory.remember(("encoded", id(support.sample)), lambda: encode(support.sample))
@@ -64,7 +64,7 @@ def empty_prediction(shape: Shape) -> Prediction:
 
 
 def support_key(support: Support) -> tuple[int, int]:
-    """Return a key that is the same for equal supports within one call of `predict`."""
+    """Return a key for a support within one call of `predict`: equal for the same sample object and mask object."""
     # Keys are object ids, because comparing pixels is slow. Ids are unique while the objects are
     # alive.
     return id(support.sample), id(support.mask)

@@ -188,7 +188,10 @@ class VideoWalkSegmenter(StrokeSegmenter):
         drawn: StrokeRound,
         frame: int,
     ) -> NDArray[np.float64]:
-        """Return the share of each superpixel's pixels that are seeds of each label, (labels, superpixels)."""
+        """Return the share of each superpixel's pixels that are seeds of each label, (labels, superpixels).
+
+        In a frame without new strokes, all pixels are seeds of their previous labels.
+        """
         graph = encoded.graphs[frame]
         if frame not in drawn.fresh:
             return _layer_means(graph, drawn.layers(frame))

@@ -22,7 +22,7 @@ from segarena.segmenters.weights.tensor_renaming import (
     stack_rules,
 )
 
-# Meta's file numbers the modules of a sequence: convolution, norm and activation, four times.
+# Meta's file numbers the modules of a sequence: four times a convolution, a norm and an activation, then a convolution.
 DOWNSAMPLER_LAYERS = {
     0: "layers.0.conv",
     1: "layers.0.layer_norm",
@@ -128,7 +128,7 @@ def convert(weights: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
 
 
 def sam2_config(shapes: Shapes) -> dict[str, Any]:
-    """Return the configuration of encoder, prompt encoder and decoder; its keys lack the prefix "sam_"."""
+    """Return the configuration of encoder, prompt encoder and decoder; names in `shapes` lack the prefix "sam_"."""
     backbone = _backbone(shapes)
     side_px = backbone["image_size"][0]
     width = shapes["image_encoder.neck.convs.0.conv.weight"][0]

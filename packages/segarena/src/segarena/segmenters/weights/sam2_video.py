@@ -1,4 +1,4 @@
-"""Conversion of the authors' SAM 2 and SAM 2.1 weights for videos: like `sam2`, but including the memory part."""
+"""Conversion of the authors' SAM 2 and SAM 2.1 weights for videos: like `sam2`, plus the memory's configuration."""
 
 from __future__ import annotations
 

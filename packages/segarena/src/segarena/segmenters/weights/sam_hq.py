@@ -38,7 +38,8 @@ def repair(model: Any) -> None:
     """Make the library's decoder upscale the output of its transformer, as in the authors' code.
 
     Up to transformers 5.23 the decoder discards this output and upscales its own input with rows
-    and columns exchanged, so every mask is wrong. Libraries without this bug are not changed.
+    and columns exchanged, so every mask is wrong. In versions without this bug, the repair changes
+    nothing.
     """
     image = _AttendedImage()
     model.mask_decoder.transformer.register_forward_hook(image.keep)

@@ -33,7 +33,7 @@ class CheckResult:
 
 
 def run_check(check: str, attempt: Callable[[], str]) -> CheckResult:
-    """Run one check; `attempt` returns a description of the fault ("" if there is none) or raises."""
+    """Run one check; `attempt` returns a description of the fault ("" if there is none) or raises an error."""
     try:
         fault = attempt()
     except (SegarenaError, WorkerError, WorkerLost) as error:
@@ -42,7 +42,7 @@ def run_check(check: str, attempt: Callable[[], str]) -> CheckResult:
 
 
 def tested_prompt_kinds(worker: Worker) -> list[str]:
-    """Return the prompt kinds to test: those that the worker declares, or else all."""
+    """Return the prompt kinds to test: those that the worker declares, or all if it declares none."""
     return sorted(PROMPTS if worker.prompt_kinds is None else worker.prompt_kinds)
 
 

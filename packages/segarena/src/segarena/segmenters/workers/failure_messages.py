@@ -1,4 +1,4 @@
-"""One-line messages about workers that do not start or are lost, each with a remedy."""
+"""One-line messages about workers that do not start or are lost, with a remedy where one is known."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def describe_start_failure(
     config: WorkerConfig,
     program: str,
 ) -> str:
-    """Return why a program cannot be started, and what to install."""
+    """Return why a program cannot be started, and the remedy if it is known."""
     if config.folder and not Path(config.folder).is_dir():
         return f"there is no folder {config.folder}"
     if config.python and isinstance(error, FileNotFoundError):

@@ -104,7 +104,7 @@ class IsolatedWorker(Worker):
 
 
 def isolation_kind() -> str:
-    """Return how this machine isolates segmenters: `SANDBOX`, or else `PROCESS`."""
+    """Return how this machine isolates segmenters: `SANDBOX` if bubblewrap works, otherwise `PROCESS`."""
     return PROCESS if sandbox_fault() else SANDBOX
 
 

@@ -47,8 +47,8 @@ class MissingModules:
     """Modules that a Python installation lacks.
 
     Attributes:
-        names: top-level names in the order of the imports; the one that failed comes first.
-        partial: dotted name of the module that failed if only its parent package is installed; else "".
+        names: top-level names in the order of the imports; the one that failed comes first, unless it is `partial`.
+        partial: dotted name of the module that failed if only its parent package is installed; "" otherwise.
     """
 
     names: tuple[str, ...]
@@ -129,7 +129,7 @@ def _imports_of(file: Path) -> list[str]:
     """Return the top-level names that a file needs, in the order of its imports.
 
     Imports after the first change of `sys.path`, which may come from the model's repository, and
-    those in a `try` that handles ImportError are left out.
+    those in a `try` with an exception handler are left out.
     """
     try:
         tree = ast.parse(file.read_bytes())

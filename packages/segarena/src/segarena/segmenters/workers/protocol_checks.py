@@ -24,7 +24,7 @@ from segarena.serialization import encode_dialogue
 from segarena.worker import PROTOCOL
 
 END_LIMIT_S = 10.0
-"""Number of seconds within which a worker must end after its host has hung up."""
+"""Number of seconds within which a worker must end after its host has hung up; more if its start took longer."""
 
 
 def _frame(
@@ -44,7 +44,7 @@ FRAMES = {
 
 
 def wrong_requests(worker: Worker) -> Iterator[CheckResult]:
-    """Send requests that must fail; check the error and that the worker continues."""
+    """Send invalid requests; check that the worker continues and, for most of them, the kind of its error."""
     sample_kind = min(worker.sample_kinds)
     shape = SHAPES[sample_kind]
     outside = Dialogue().ask((Click(tuple(side + 5 for side in shape)),))
@@ -117,7 +117,7 @@ def identity(worker: Worker) -> Iterator[CheckResult]:
 
 
 def broken_frames(worker: Worker) -> Iterator[CheckResult]:
-    """Send broken frames or hang up; check that the worker ends."""
+    """Send broken frames and hang up; check that the worker ends. Listening workers are not checked."""
     config = worker.client.config
     # A listening worker closes connections without the token and keeps running for other hosts.
     if config.is_address:

@@ -13,7 +13,7 @@ import numpy as np
 from segarena.worker import Body, dtype_name
 
 LARGE_BYTES = 8 * 2**20
-"""Arrays of at least this size are passed as files, if both sides see the same disk."""
+"""Arrays of at least this size are passed as files, if the worker can open files of this process."""
 
 
 class SharedArrays:

@@ -46,7 +46,7 @@ def synthetic_prompts(
 ) -> Prompt:
     """Return a prompt of this kind on a sample of this shape; rounds count from 0.
 
-    Points and masks of the second round are negative if the kind permits it.
+    Clicks, scribbles and lassos of the second round are negative.
     """
     is_positive = number != 1
     window = _box(shape, number)

@@ -230,7 +230,7 @@ def _predictions(answer: Mapping[str, Any], arrays: Sequence[Any]) -> list[Predi
 def model_name(announced: str, command: str, folder: str = "") -> str:
     """Return a name for the model of a worker: the announced one, or that of the adapter's file.
 
-    The announced name is the model's `name`, or else that of its class. The class name `Model` of
+    The announced name is the model's `name`, or the name of its class. The class name `Model` of
     the template is ignored, and a file `adapter.py` gets the name of its folder. The result is ""
     for a command without a file.
     """

@@ -186,7 +186,7 @@ class WorkerClient:
 
     @contextmanager
     def response_limit(self, seconds: float) -> Generator[None]:
-        """Limit the seconds per response within this block, instead of the caller's deadline."""
+        """Limit each response in this block to this many seconds; without it, only the caller limits the time."""
         before = self._response_limit_s
         self._response_limit_s = seconds
         try:

@@ -22,7 +22,7 @@ _WAIT_S = 0.2
 class WorkerLog:
     """Output of a worker: keeps the last lines in memory, and appends all output to the log file, if any.
 
-    The file stops growing at `MOST_BYTES`.
+    After `MOST_BYTES`, no further output is written to the file.
     """
 
     MOST_BYTES = 64 * 2**20

@@ -46,7 +46,11 @@ class WorkerSocket(WorkerStream):
 
 
 def connect_with_retry(config: WorkerConfig, retry_s: float) -> WorkerSocket:
-    """Return a connection to a listening worker, retrying for some seconds."""
+    """Return a connection to a listening worker; retry for `retry_s` seconds.
+
+    Raises:
+        PluginInvalid: nothing listens at the address, or it is not valid.
+    """
     until = time.monotonic() + retry_s
     while True:
         try:

@@ -125,9 +125,12 @@ class WorkerStream(Stream, ABC):
                 return
 
     def last_lines(self) -> list[str]:
-        """Return the last lines of the worker's output."""
+        """Return the last lines of the worker's output; none for a stream without a log."""
         return []
 
     @abstractmethod
     def close(self) -> str:
-        """Close the connection, stop a worker that was started here, and return how it ended."""
+        """Close the connection, and stop a worker that was started here.
+
+        Return how the worker had ended; "" if it was still running, or was started elsewhere.
+        """

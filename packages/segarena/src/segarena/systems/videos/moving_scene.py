@@ -130,7 +130,7 @@ class MovingScene:
             pixel = 1.0 / (size * height)
             rendering = actor.look(own_down, own_right, time, pixel)
             picture += rendering.cover[..., None] * (rendering.colours - picture)
-            # A pixel belongs to the object that covers most of it.
+            # A pixel belongs to the nearest shape that covers more than half of it.
             labels[rendering.cover > 0.5] = actor.label
         return picture
 
@@ -142,9 +142,9 @@ class MovingScene:
     eq=False,
 )
 class Blob:
-    """A round shape with a wavy outline, which rotates `pace` times from time 0 to 1.
+    """A round shape with a wavy outline, whose waves run through `pace` periods from time 0 to 1.
 
-    Harmonic k of the outline has amplitude `waves[k - 2]`.
+    Harmonic k of the outline has amplitude `waves[k - 2]`, as a share of the radius.
     """
 
     texture: Field

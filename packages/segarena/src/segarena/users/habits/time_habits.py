@@ -36,11 +36,11 @@ class LogNormalSeconds:
         return self.mean**2 * math.expm1(self.spread**2)
 
     def quantile(self, share: float) -> float:
-        """Return the time within which this share of all prompts is finished."""
+        """Return the time in seconds that is not exceeded with the probability `share`."""
         return self.median * math.exp(self.spread * _NORMAL.inv_cdf(share))
 
     def share(self, seconds: float) -> float:
-        """Return the share of all prompts that take at most this time."""
+        """Return the probability that the time is at most `seconds`."""
         # With a median or a spread of 0 the time is constant, and its distribution function is a
         # step.
         if seconds <= 0 or self.median <= 0 or self.spread <= 0:
@@ -49,7 +49,7 @@ class LogNormalSeconds:
         return _NORMAL.cdf(deviations)
 
     def wider(self, spread: float) -> LogNormalSeconds:
-        """Multiply the time by an independent log-normal factor with median 1 and this spread."""
+        """Return the time multiplied by an independent log-normal factor with median 1 and this spread."""
         return LogNormalSeconds(self.median, math.hypot(self.spread, spread))
 
 

@@ -53,7 +53,7 @@ _MOST_INK_IN_PART = 3
 _MOST_TRAIL_POINTS = 40
 """Maximum number of trail points compared with start points; longer trails are subsampled."""
 
-# Columns of the geometric step inputs: complex numbers in the agent's own frame.
+# Columns of the geometric step inputs: complex numbers, from `_AXIS` on in the agent's own frame.
 _COURSE, _COURSE_SQUARED, _AXIS, _TO_CENTRE, _TO_START, _INK_BIAS = range(6)
 
 # Columns of the step inputs that follow the probed depths and the probed ink.
@@ -188,7 +188,7 @@ class DrawingAgents:
         return np.concatenate(inputs, axis=1, dtype=np.float32)
 
     def start_inputs(self, agents: Indices, points: ComplexPoints) -> FloatArray:
-        """Return the inputs of the start network at candidate `points` (n, m), (n, m, inputs)."""
+        """Return the inputs of the start network, (n, m, inputs), for candidate start `points`, (n, m)."""
         surface = self.surface
         size = surface.size
         centre_cells = self._to_cells(points)
@@ -286,7 +286,10 @@ class DrawingAgents:
         self.lines[agents] += 1
 
     def _own_frame_geometry(self, agents: Indices) -> ComplexPoints:
-        """Return directions and offsets of the goal and the trail in each agent's own frame, (n, 6)."""
+        """Return the inputs about course, goal axis, goal centre, line start and ink of each agent, (n, 6).
+
+        They are in the agent's own frame, except the course and its square.
+        """
         surface = self.surface
         position = self._position[agents]
         course = self._course[agents]
@@ -340,7 +343,11 @@ class DrawingAgents:
         return self.surface.part_of[rows, columns]
 
     def _progress(self, agents: Indices) -> FloatArray:
-        """Return how much of the plan remains, (n, 4): steps as a share and as a logarithm, lines done and left."""
+        """Return the progress of each agent in its plan, (n, 4).
+
+        The columns are the share of steps left, the logarithm of their number, the share of lines done,
+        and the number of lines left.
+        """
         steps_left = self._steps_left[agents]
         lines = self.lines[agents]
         pieces = self._pieces_planned[agents]

@@ -56,9 +56,9 @@ class PlanModel:
         habits: FloatArray,
         rng: np.random.Generator,
     ) -> FloatArray:
-        """Sample a plan for each row of habits, (n, 2); the number of lines is an integer.
+        """Sample a plan for each row of habits, (n, 2); its number of lines is an integer of at least 1.
 
-        The columns are `segarena.users.stroke_model.drawing_agents.PLAN_FIELDS`.
+        The columns are `segarena.users.stroke_model.drawing_agents.PLAN_FIELDS`, as logarithms.
         """
         count = len(habits)
         shapes = np.broadcast_to(shape, (count, len(shape)))
@@ -143,7 +143,7 @@ def _read_cached(path: Path, _written_at: int) -> StrokeModel:
         arrays: dict[str, Any] = read_arrays(path, has_text=True)
         networks = {name: Network.of(_group(arrays, name)) for name in _NETWORKS}
         planning = PlanModel(**_group(arrays, "planning"))
-        # A damaged header can make it a single number.
+        # A damaged header can turn the list of names into a single number.
         people = tuple(str(name) for name in arrays["people"].tolist())
         cohesion = float(arrays["cohesion"])
     except (OSError, ValueError, KeyError, TypeError) as error:

@@ -62,10 +62,11 @@ class PictureStack:
         return fullest
 
     def worst_frame(self) -> int:
-        """Return the frame to correct, which is one of the frames with the fewest drawings.
+        """Return the frame to correct: of the frames with errors, one of those drawn in least often.
 
-        Of these, it is the frame with the most errors per object pixel. A frame without errors is
-        chosen only if no frame has any; the last prediction may limit the choice of frames.
+        Of these, it is the frame with the most errors per pixel of predicted or true objects, or the
+        first such frame. If no frame has errors, the choice is among all frames. In both cases, the
+        last prediction may limit the choice to the frames that it requests.
 
         Raises:
             InvalidInput: the last prediction requests a frame that does not exist.

@@ -68,7 +68,10 @@ def sample_strokes(
 
 
 def _catmull_rom(line: ComplexPoints, surface: DrawingSurface) -> ComplexPoints:
-    """Return a Catmull-Rom spline through the points of a line, in steps of about 4 pixels of the frame."""
+    """Return a Catmull-Rom spline through the points of a line, in steps of up to 4 pixels of the frame.
+
+    A line of fewer than three points, or with shorter steps already, is returned unchanged.
+    """
     count = math.ceil(surface.stride * surface.coarseness / _CURVE_STEP_PX)
     if len(line) < 3 or count < 2:
         return line

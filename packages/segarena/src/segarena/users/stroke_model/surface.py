@@ -39,7 +39,7 @@ LEAST_STRIDE_SHARE = 0.065
 """Minimum step length, as a share of a goal's size."""
 
 RIM_CELLS = 14
-"""Number of cells around a goal's window, as far as an agent in a corner can probe."""
+"""Number of cells added around a goal's window, because an agent in a corner can probe as far as this."""
 _LEAST_STRIDE_PX = 0.75
 _MARGIN = 0.75
 """Distance that agents may move away from a goal, as a share of its size."""
@@ -47,7 +47,7 @@ _MOST_CELLS = 144
 """Maximum number of cells along a side of the depth map."""
 _FINE_SIZE_PX = 100
 _FINE_DEPTH_PX = 4
-"""Goals that are larger and deeper than this are subsampled."""
+"""Goals that are at least twice this size and twice this depth are subsampled."""
 _MOST_PIXELS = 1200
 _DEPTH_RANGE = (-1.5, 1.0)
 _NEAR_DEPTHS = 0.5
@@ -67,8 +67,8 @@ class DrawingSurface:
         depth: distance from the deepest goal pixel to the background.
         stride: length of an agent's step.
         cell: edge length of the cells of the depth map and of the ink map.
-        depths: depth at each cell divided by `depth`, negative outside, with `RIM_CELLS` cells
-            around.
+        depths: depth at each cell divided by `depth`, negative outside, clipped to `_DEPTH_RANGE`, with
+            `RIM_CELLS` cells around.
         inside: depth of each pixel in pixels, 0 outside.
         near: pixels outside the goal in which a line may start, (n,).
         pixels: pixels of the goal, (n,), subsampled for large goals.
@@ -243,7 +243,7 @@ def _outline_areas(crop: Mask) -> tuple[float, float]:
 
 
 def _depth_map(depths: FloatArray, cell: float) -> FloatArray:
-    """Return depths at the cell centres, padded by `RIM_CELLS` copies of the outermost cells."""
+    """Return depths at the cell centres, clipped, and padded by `RIM_CELLS` copies of the outermost cells."""
     height, width = depths.shape
     rows = _cell_centres(height, cell)
     columns = _cell_centres(width, cell)

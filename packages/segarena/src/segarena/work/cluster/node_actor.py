@@ -70,8 +70,8 @@ class NodeActor:
     def do(self, units: Sequence[bytes]) -> bytes:
         """Process units; return their outcomes in order and the number of units not begun, or a `WorkerExit`.
 
-        If a unit takes long, the outcomes of the previous units are returned. It continues, and
-        later units are not begun. All values are pickled.
+        If a unit takes long, the outcomes of the previous units are returned. The long unit
+        continues, and later units are not begun. All values are pickled.
         """
         self._queue = deque(units)
         self._outcome_steps = self._pool.steps(iter(self._next, None))
@@ -120,7 +120,7 @@ def _differences(expected: Mapping[str, str]) -> list[str]:
 
 
 def versions(packages: Sequence[str]) -> dict[str, str]:
-    """Return the versions of Python and of all installed packages among `packages`."""
+    """Return the version of Python, such as "3.12", and those of all installed packages among `packages`."""
     found = {"Python": ".".join(platform.python_version_tuple()[:2])}
     for package in packages:
         with suppress(PackageNotFoundError):

@@ -28,10 +28,10 @@ _PATIENCE_S = 5.0
 """Seconds without an answer after which the cluster is checked."""
 
 _MOST_STARTS = 10
-"""Maximum consecutive workers lost before they began; removing a single node loses fewer."""
+"""The work ends once this many workers in a row were lost before they began; removing a single node loses fewer."""
 
 _MOST_LOSSES = 5
-"""Maximum times that a unit is lost with its worker; deaths of its process alone are counted separately."""
+"""A unit fails once it was lost with its worker this many times; deaths of its process alone are counted separately."""
 
 Task = tuple[int, Any]
 
@@ -76,7 +76,7 @@ class RayWorker:
         pending_call: reference of the unanswered call; None for an idle worker.
         tasks: units of that call.
         has_begun: whether its node passed the checks before the work.
-        since: time of the call.
+        since: time (of `time.monotonic`) at which the units were sent.
     """
 
     actor: Any

@@ -50,7 +50,7 @@ class ClaimLog:
             entry: called again whenever another process has appended an entry in the meantime.
 
         Raises:
-            Lapsed: the log was removed.
+            PresenceLapsed: the log was removed.
             StoreError: the log cannot be written.
         """
         while True:

@@ -41,7 +41,7 @@ _POLL_GROWTH = 1.2
 _LEAST_UNIT_S = 1e-6  # units may take no measurable time
 
 OnWait = Callable[[str], None]
-"""Called with the processes that work on the remaining units, while this one waits."""
+"""Called while this process waits, with a text about the processes for which it waits."""
 
 
 class Claims:

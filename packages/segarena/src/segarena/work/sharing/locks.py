@@ -25,10 +25,10 @@ _PATIENCE_S = 5.0
 
 @contextmanager
 def shared_lock(path: Path) -> Generator[None]:
-    """Hold a shared lock, which excludes processes that work alone; create the file if needed.
+    """Hold a shared lock on a file, which excludes processes that work alone; create the file if needed.
 
     Raises:
-        RunConflict: a process works on it alone.
+        RunConflict: a process that works alone holds the lock.
         StoreError: the file cannot be created.
     """
     patient_until = time.monotonic() + _PATIENCE_S
@@ -74,7 +74,7 @@ def clear_claims(
     lock: Path,
     before: Callable[[], None] = lambda: None,
 ) -> None:
-    """Call `before`, then remove the claims of work that no process shares any more; keep them if `before` fails."""
+    """If no process shares the work any more, call `before` and then remove the claims; keep them if `before` fails."""
     if not claims.is_dir():
         return
     with suppress(OSError, SegarenaError), lock.open("a+b") as file:

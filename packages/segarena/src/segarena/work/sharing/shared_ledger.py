@@ -66,7 +66,8 @@ class SharedLedger:
         identity: identity of the work, in plain values.
 
     Attributes:
-        done: the value of each unit finished before or by this process; at the end of the work, of all units.
+        done: the value of each unit that was finished before this process joined, or by this process; at the end of the
+            work, of all finished units.
 
     Raises:
         RunConflict: the ledger belongs to different work, or a process uses it alone.

@@ -121,7 +121,7 @@ def test_page_says_when_first_predictions_were_not_kept(rclicks, make_ramps):
     html = report_html(
         page_of(read_runs([rclicks(make_ramps(USERS), "kept-last", masks=False)], trust=True))
     )
-    assert "no mean mask, because some predictions" in html
+    assert "Mean masks are missing, because some predictions" in html
 
 
 def test_page_survives_data_that_are_gone(rclicks, dialogues):

@@ -355,9 +355,9 @@ def test_sessions_that_begin_at_once_have_reports_of_their_own(
     [
         ({"host": "https://server"}, "expected https://host/challenges/NAME"),
         ({"max_nb_interactions": None}, "at least one of them"),
-        ({"max_time": 0}, "max_time: expected more than 0"),
-        ({"max_time": "240"}, "max_time: expected more than 0, got '240'"),
-        ({"max_nb_interactions": 2.5}, "whole number more than 0, got 2.5"),
+        ({"max_time": 0}, "max_time: expected a number above 0"),
+        ({"max_time": "240"}, "max_time: expected a number above 0, got '240'"),
+        ({"max_nb_interactions": 2.5}, "whole number above 0, got 2.5"),
         ({"shuffle": True, "seed": -1}, "seed: expected a whole number of at least 0"),
         ({"metric_to_optimize": "IoU"}, "'J', 'F', 'J_AND_F'"),
         ({"protocol": "mine"}, "'careful', 'published'"),

@@ -52,7 +52,7 @@ def test_answers_that_the_records_do_not_judge_are_named(session):
     file = session / "submissions.jsonl"
     lines = file.read_text().splitlines(keepends=True)
     file.write_text("".join(line for line in lines if json.loads(line)["sequence"] == "one"))
-    assert errors(session) == [f"{file} lacks predictions for two that are in the records"]
+    assert errors(session) == [f"{file} and the records have different predictions for two"]
 
 
 def test_a_report_with_other_values_is_named(session):

@@ -27,7 +27,7 @@ Answer = TypeVar("Answer")
 
 
 def choose_device(name: str) -> torch.device:
-    """Return the device called `name`; "auto" is the first CUDA device, or else the CPU.
+    """Return the device called `name`; "auto" is the first CUDA device, or the CPU if there is none.
 
     Raises:
         PluginInvalid: the device does not exist.

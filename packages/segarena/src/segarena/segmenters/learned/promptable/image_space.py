@@ -108,7 +108,10 @@ class ImageSpace:
         return functional.pad(normalized, (0, right, 0, below))
 
     def _resize(self, image: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Resize the image to its inner size, with Pillow or PyTorch, which differ by at most one grey level."""
+        """Resize the image to its inner size: with Pillow if it is padded, otherwise with PyTorch.
+
+        Results of Pillow and PyTorch differ by at most one grey level.
+        """
         if self.is_padded:
             height, width = self.inner
             picture = Image.fromarray(image)

@@ -52,7 +52,10 @@ def _initial_centres(
     mean: Tensor,
     count: int,
 ) -> Tensor:
-    """Return the feature nearest to the mean, then repeatedly the farthest from all chosen by weighted distance."""
+    """Return up to `count` features: the nearest to the mean, then always the farthest from those chosen before.
+
+    Distances are multiplied by the weights.
+    """
     nearest_to_mean = (features @ mean[0]).argmax()
     chosen = features[nearest_to_mean][None]
     least_distance = _MIN_RELATIVE_DISTANCE * float(weights.max())

@@ -201,7 +201,7 @@ class _VideoResult:
 
     @property
     def mask(self) -> Mask | Labels:
-        """Bool mask if object 1 is the only object, else labels."""
+        """Bool mask if object 1 is the only object; labels otherwise."""
         if self._ids.tolist() == [1]:
             return self._labels.astype(np.bool_)
         return self._labels

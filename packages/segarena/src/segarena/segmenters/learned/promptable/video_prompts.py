@@ -55,7 +55,7 @@ class FrameMarks:
         is_positive: bool,
         round_: int,
     ) -> None:
-        """Add points; an earlier mask that contradicts one of them becomes a hint."""
+        """Add points unless an earlier mask agrees with all of them; a mask that contradicts one becomes a hint."""
         if self.mask is not None:
             agreements = [self.mask[_pixel(point)] == is_positive for point in points]
             if all(agreements):
@@ -153,7 +153,7 @@ def corrected_frames(frames: dict[int, FrameMarks], options: VideoOptions) -> fr
 
     Tracking starts from the prompts of the object's first round and from every mask. Later prompts,
     and frames with only negative prompts, are corrections. If an object has only negative prompts,
-    tracking starts from these.
+    tracking starts from these. If `options.corrections` is "alone", no frame is a correction.
     """
     first_rounds = [marks.since for marks in frames.values() if marks.since is not None]
     if options.corrections == "alone" or not first_rounds:

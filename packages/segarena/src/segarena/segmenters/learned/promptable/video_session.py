@@ -67,7 +67,7 @@ class TrackingSession:
         self._corrections = self._frames(is_correction=True)
 
     def run(self, last: int) -> Generator[TrackedFrame]:
-        """Yield the tracked frames: forwards from the first prompted frame, then backwards from it to `last`.
+        """Yield the tracked frames: forwards from the first prompted frame, then backwards to `last` if it is earlier.
 
         As in the library, the backward pass yields the first prompted frame again, and the last
         result counts. Corrections are applied in a separate first pass, so that earlier frames are

@@ -40,7 +40,7 @@ class ColourModels:
             self._counts[label] += counts / bins.size
 
     def log_table(self) -> NDArray[np.float32]:
-        """Return the logarithm of each label's share in each bin, float32 (labels, bins); shares sum to 1."""
+        """Return the logarithm of each label's share in each bin, float32 (labels, bins); a bin's shares sum to 1."""
         from scipy.ndimage import gaussian_filter
 
         smooth: list[Any] = []

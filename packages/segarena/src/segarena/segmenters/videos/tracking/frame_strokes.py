@@ -111,8 +111,7 @@ def check_in_video(prompt: Prompt, shape: Shape) -> int:
     """Return the object id of a prompt; 1 for prompts without one.
 
     Raises:
-        InvalidPrompt: a prompt outside of the video (T, H, W), or an object id that labels cannot
-            hold.
+        InvalidPrompt: the prompt is outside the video (T, H, W), or labels cannot hold its object id.
     """
     check_prompt(prompt, shape)
     object_id = getattr(prompt, "object_id", 1)

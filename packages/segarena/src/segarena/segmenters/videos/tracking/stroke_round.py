@@ -120,7 +120,7 @@ class StrokeRound:
         return ids[likeliest]
 
     def layers(self, frame: int) -> Field:
-        """Return the previous labels of a frame as layers, float32 (labels, h, w)."""
+        """Return the previous labels of a frame as float32 layers (labels, h, w); all background in the first round."""
         if self.previous is None:
             labels = self.empty()[frame]
         else:

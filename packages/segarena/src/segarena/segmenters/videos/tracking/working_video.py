@@ -41,7 +41,7 @@ class WorkingVideo:
 
     @property
     def size(self) -> tuple[int, int]:
-        """(h, w)."""
+        """(h, w) of the shrunk frames."""
         return self.lab.shape[1], self.lab.shape[2]
 
     @property
@@ -122,7 +122,7 @@ def prepare_video(
     segmenter: str,
     work_px: int,
 ) -> WorkingVideo:
-    """Return the video at working size with its flow, at most `work_px` pixels per frame.
+    """Return the video, shrunk to at most `work_px` pixels per frame, with its optical flow.
 
     Raises:
         SegmenterError: the sample is not a video.

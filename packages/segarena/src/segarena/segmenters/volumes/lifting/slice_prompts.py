@@ -47,10 +47,12 @@ def draw_on_slices(
     - A scribble within a slice stays a scribble if the segmenter accepts scribbles. Otherwise, and where
       it meets a slice in a single point, its points become clicks. Slices that a line crosses between
       two of its points get clicks too; with "published", only slices that contain points do.
-    - A lasso stays a lasso if the segmenter accepts lassos. Otherwise, a positive lasso in the first
-      round is the outline of the object: a mask, or else its bounding box. Any other lasso becomes a
-      click in the middle of its region, on each of its slices.
-    - A mask becomes a mask prompt on slices with other prompts, and nothing elsewhere.
+    - A lasso within a slice stays a lasso if the segmenter accepts lassos. Otherwise, a positive one
+      in the first round is the outline of the object: it becomes a mask if the segmenter accepts
+      masks, or a bounding box if it accepts boxes. Any other lasso becomes a click in the middle of
+      its region, on each of its slices.
+    - If the segmenter accepts masks, the newest mask becomes a mask prompt on slices with other
+      prompts, and nothing elsewhere.
     - Limits have no effect here. Duplicates count once, except with "published".
 
     Args:

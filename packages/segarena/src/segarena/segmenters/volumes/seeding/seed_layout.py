@@ -166,7 +166,7 @@ def _reach_of(
     sample: VolumeSample,
     reach: SeedingOptions,
 ) -> Sequence[float]:
-    """Return how far the object may extend beyond a prompt along each axis.
+    """Return how far, in mm, the object may extend beyond a prompt along each axis.
 
     For a box of a single slice, this is its longer edge across slices, and half of it within the
     slice. A box of the volume and a negative prompt have no reach beyond the margin of one voxel.

@@ -34,7 +34,11 @@ class Seeds:
         self.marks = np.full(blocks.shape, UNKNOWN, np.int8)
 
     def draw_faces(self) -> None:
-        """Mark the window's faces inside the scan as OUTSIDE; if that leaves no block OUTSIDE, mark all faces."""
+        """Mark as OUTSIDE the faces of the window that are not faces of the scan.
+
+        If no block of the window is OUTSIDE afterwards, mark all its faces. An axis with one or two
+        layers has no faces to mark.
+        """
         for anywhere in (False, True):
             for axis, (s, n) in enumerate(
                 zip(self.blocks.window, self.blocks.sample.shape, strict=True)

@@ -36,7 +36,7 @@ class SeededSegmenter(SeedingOptions, ABC):
         """Return the scan itself; no preparation is needed.
 
         Raises:
-            SegmenterError: the sample is not a volume.
+            SegmenterError: the sample is not a volume, or its spacing is not positive.
         """
         return require_volume(sample, self.name)
 

@@ -1,4 +1,4 @@
-"""The click benchmark: number of clicks needed to reach a target IoU.
+"""The click benchmark: number of clicks needed to reach a given IoU.
 
 This is the standard protocol of interactive image segmentation, used by RITM and its successors and
 as the baseline of RClicks. In each round the simulated user clicks once, at the point of the largest

@@ -56,8 +56,6 @@ TableFileOption = Annotated[
 
 def build_dataset(text: str) -> Dataset:
     """Build the dataset described by the command-line argument `text`."""
-    # Imported late, like the other modules below, so that --help stays fast.
-
     return build("dataset", text)
 
 

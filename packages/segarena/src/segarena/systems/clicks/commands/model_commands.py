@@ -264,7 +264,7 @@ def train_command(
 
     After each epoch, FOLDER contains last.pt and best.pt. Running the same command again resumes an
     interrupted training. At the end, history.csv and curves.svg show losses and validation
-    measures.
+    measures. If --sigma is repeated, the files of each value are in a subfolder.
 
         segarena click-data train clicks.csv --dataset demo --out network --size tiny
     """
@@ -359,7 +359,10 @@ def _skip_recorder() -> tuple[list[tuple[str, str]], Callable[[str, str], None]]
 
 
 def _report_skipped(skipped: Sequence[tuple[str, str]], common_reason: str = "") -> None:
-    """Report skipped instances on stderr: one line per reason, with the first instance as an example."""
+    """Report skipped instances on stderr: one line per reason, with the first instance as an example.
+
+    `common_reason` replaces the reason of every instance.
+    """
     names_by_reason: dict[str, list[str]] = {}
     for name, reason in skipped:
         names_by_reason.setdefault(common_reason or reason, []).append(name)

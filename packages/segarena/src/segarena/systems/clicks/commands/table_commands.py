@@ -126,8 +126,8 @@ def filter_command(
 ) -> None:
     """Keep the valid clicks of a raw collection, and report the dropped clicks with the reason.
 
-    A batch is valid if at least 7 of its 10 clicks fall inside their objects. A click of a valid
-    batch is valid if it is inside its object or at most one click radius away.
+    By default, a batch is valid if at least 7 of its 10 clicks fall inside their objects. A click
+    of a valid batch is valid if it is inside its object or at most one click radius away.
 
         segarena click-data filter raw.csv --dataset demo --out clicks.csv
     """

@@ -71,7 +71,8 @@ def filter_valid(
         collection: a clicks table with an additional column `batch`, which has the same value for
             all clicks that a person made in one task. Batches with fewer than 10 clicks need the
             same share of hits.
-        masks: the mask to click for each full stem, bool (h, w), of the size given in the table.
+        masks: function from a full stem to the mask to click, bool (h, w), of the size given in the
+            table.
         required_share: share of a batch's clicks that must fall inside their objects.
         radius_share: the click radius as a share of the image diagonal.
 

@@ -55,7 +55,7 @@ Stems = Literal["columns", "published"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClicksTableReport:
-    """Counts of rows and problems in a clicks table; `findings` describes each count.
+    """Counts of rows and problems in a clicks table; `findings` describes the problems.
 
     Attributes:
         rows: number of clicks.
@@ -135,7 +135,8 @@ def read_clicks(
         path: the CSV file.
         stems: source of the image names. "columns" reads the column image_stem. "published" derives
             the name from full_stem by the rule of the published code, which cuts at the first model
-            name after an underscore, so that `my_simple_photo` becomes `my`.
+            name after an underscore or at the first object separator, so that `my_simple_photo`
+            becomes `my`.
         is_checked: if False, errors found by `check_clicks` are not raised, so that the caller can
             list them all.
 
@@ -219,7 +220,7 @@ def check_clicks(table: pl.DataFrame, *, expected: Iterable[str] = ()) -> Clicks
         expected: full stems that should have clicks.
 
     Raises:
-        InvalidInput: columns are missing, or coordinates are missing in some rows.
+        InvalidInput: columns are missing, or one of them has missing values.
     """
     import polars as pl
 

@@ -125,7 +125,8 @@ def clicked_instances(
 def target_loader(dataset: Dataset) -> TargetLoader:
     """Return a function that loads an image and a target by their names in a clicks table.
 
-    The function caches the most recently used images.
+    Without the name of an object, the mask contains all targets of the image. The function caches
+    the most recently used images.
     """
 
     @lru_cache(maxsize=CACHED_IMAGES)

@@ -6,8 +6,8 @@ Each person has a device, a steady or unsteady hand, and a mixture of habits (`h
 varies around the crowd's mixture. For each click, one of the person's habits is sampled, then a
 position from that habit's map, then a jitter. On a mobile device the jitter is larger and clicks
 land slightly too low. Careless people click anywhere in the image; other people's clicks sometimes
-slip off the error. As in the paper's collection, people work in batches of 10 different images,
-about three batches each, and nobody sees an image twice.
+slip off the error. As in the paper's collection, people work in batches of up to 10 different
+images, up to three batches each, and nobody sees an image twice.
 
 The crowd is meant for experiments. It does not model real people, so do not report its clicks as
 real behaviour.
@@ -327,7 +327,10 @@ def _random_side(
     *,
     share: float,
 ) -> Mask:
-    """Split the frame by a random line, and return the side that contains `share` of the mask's pixels."""
+    """Split the frame by a random line, and return the side that contains `share` of the mask's pixels.
+
+    An empty mask is returned unchanged.
+    """
     angle = rng.random() * 2 * math.pi
     if not mask.any():
         return mask

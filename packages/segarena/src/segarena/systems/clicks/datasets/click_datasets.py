@@ -71,7 +71,7 @@ class ClickDataset(ListedDataset[ImageSample]):
     Raises:
         DatasetMissing: a folder does not exist or contains no image, or one of `stems` has no
             image.
-        DatasetError: two images have the same mask.
+        DatasetError: two images or two masks have the same name.
     """
 
     def __init__(

@@ -108,7 +108,8 @@ def read_sbd_instances(path: Path) -> tuple[NDArray[np.int32], list[int]]:
     """Read an SBD file: instance labels, int32 (H, W), and the categories (1 to 20) of labels 1, 2, ...
 
     Raises:
-        InvalidMask: the file is missing, damaged, or lacks `GTinst.Segmentation`.
+        InvalidMask: the file is missing or damaged, or lacks `GTinst.Segmentation` (two axes) or
+            `GTinst.Categories`.
     """
     truth = read_matlab(path, "GTinst")
     try:

@@ -2,9 +2,9 @@
 
 Values are arrays (instances, groups), with groups ordered from least to most likely clicks (G1 ..
 G10). The baseline user's values are (instances,). Functions named after a statistic return one
-value per instance; the summaries below average these over instances and add bootstrap intervals.
-All results are means of ratios, never ratios of means. They are fractions; the paper prints them
-multiplied by 100. Source: RClicks, section 5.
+value per instance; the summaries below average these over instances and add bootstrap intervals. A
+relative change is therefore a mean of ratios, never a ratio of means. Changes are fractions; the
+paper prints them multiplied by 100. Source: RClicks, section 5.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def failure_statistics(
 
     Args:
         failed: (instances, groups), 1 if the dialogue failed, otherwise 0.
-        base: values of the baseline user, (instances,).
+        base: the same for the baseline user, (instances,).
         clusters: index of each instance's image, see `bootstrap_mean`.
     """
     shares = group_statistics(failed, base, clusters, change="difference")

@@ -157,8 +157,8 @@ def network_model(
 
     Args:
         path: the checkpoint with the weights.
-        size: size of the network; by default the size stored in the checkpoint, or else the
-            paper's.
+        size: size of the network; by default the size stored in the checkpoint, or the paper's if
+            none is stored.
         device: "cpu", "cuda", ...; "auto" uses a GPU when there is one.
         antialias: smooth the map when it is scaled down; False as in the published code.
         call_path: "benchmark" or "evaluation", the two ways in which the published code converts
@@ -177,7 +177,7 @@ def network_model(
 
 
 def weights_file(text: str) -> Path | None:
-    """Return the weights file of the click model described by `text`, or None if it uses no file.
+    """Return the weights file of the click model described by `text`, or None if it names no existing file.
 
     Callers hash this file, because its contents are part of the model's identity.
     """

@@ -21,7 +21,8 @@ def load_checkpoint(path: Path | str, size: NetworkSize | str | None = None) -> 
 
     Args:
         path: the checkpoint file.
-        size: size of the network; None uses the size stored in the file, or else the paper's "b".
+        size: size of the network; None uses the size stored in the file, or the paper's "b" if none
+            is stored.
 
     Raises:
         InvalidInput: the file does not exist, it is not a checkpoint, it contains code, or its

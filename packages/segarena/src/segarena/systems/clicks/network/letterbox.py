@@ -1,7 +1,7 @@
 """Letterboxing: placement of images of any size on a square canvas.
 
-The longer side fills the canvas, the shorter side is centred, and the rest is zero. Colours are
-normalised first, so zero is the mean colour.
+The longer side fills the canvas, the shorter side is centred, and the rest is zero. Colours on the
+canvas are normalised, so zero is the mean colour.
 
 Source: the published code of RClicks; the paper does not mention letterboxing.
 """
@@ -26,6 +26,8 @@ LEAST_MARGIN_PX = 4
 
 def view_window(error: NDArray[Any], margin: float | None) -> Window:
     """Return the image window that the network receives: the error's bounding box with a margin.
+
+    Without an error, this is the whole image.
 
     Args:
         error: bool or float in [0, 1], (H, W); pixels with at least 0.5 count as error; if there

@@ -29,7 +29,7 @@ class NetworkSize:
         side_px: side of the square canvas, a multiple of 32.
         margin: None feeds the whole image to the network, as in the published code. A number feeds
             the error's bounding box with this margin, as a multiple of the box's longer side. This
-            gives more resolution on a small canvas; the map is 0 outside the box.
+            gives more resolution on a small canvas; the map is 0 outside the margin.
     """
 
     channels: tuple[int, ...]

@@ -32,7 +32,7 @@ from segarena.systems.clicks.network.training_data import TrainingSet, batches
 from segarena.systems.clicks.network.training_options import TrainingOptions
 
 EPOCH_SEED_STRIDE = 100_003
-"""Prime stride between the epoch seeds of two trainings, so that these do not coincide."""
+"""Prime stride between the epoch seeds of trainings with consecutive seeds, so that these do not coincide."""
 # Channel indices of a batch of canvases, see `CanvasInstance`.
 _IMAGE = slice(0, 3)
 _MASKS = slice(3, 5)

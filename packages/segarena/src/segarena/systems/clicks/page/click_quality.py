@@ -156,11 +156,11 @@ def quality_rows(evaluations: Sequence[ClickModelEvaluation]) -> list[MeanRow]:
 def difference_rows(evaluations: Sequence[ClickModelEvaluation], base: str) -> list[MeanRow]:
     """Return `quality_rows` of the differences between every other model and `base`.
 
-    Differences are paired over the instances that both models have. Their intervals are narrower
-    than those of the models themselves, which mostly reflect differences between images.
+    Differences are paired over the instances that both models have. Their intervals are usually
+    narrower than those of the models themselves, which mostly reflect differences between images.
 
     Raises:
-        InvalidInput: `base` was not evaluated, or has no instance in common with another model.
+        InvalidInput: `base` was not evaluated, or has no instance in common with any other model.
     """
     base_quality: dict[tuple[str, str], ClickModelQuality] = {}
     for one in evaluations:

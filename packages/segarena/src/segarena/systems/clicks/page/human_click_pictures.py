@@ -25,7 +25,7 @@ MAX_PICTURES = 6
 
 _LEAD = (
     '<p class="lead">The density of people’s first clicks, and each click model’s map with the '
-    "same clicks on it. NSS is the height of the map at their clicks above its mean, in standard "
+    "same clicks on it. NSS is the height of the map at these clicks above its mean, in standard "
     "deviations.</p>"
     f'<p class="keys">{heat_legend("few clicks, or unlikely", "many, or likely")}</p>'
 )
@@ -53,7 +53,7 @@ def human_click_gallery(
     nss: Mapping[tuple[str, str], float],
     anchor: str,
 ) -> Gallery:
-    """Return HTML cards for the targets with the most clicks.
+    """Return a gallery with a card for each of the targets with the most clicks.
 
     Args:
         most_clicked: the targets.

@@ -44,8 +44,8 @@ _LOWER_IS_BETTER = ("pl1", "wd")
 
 _NOTES = (
     "NSS and PDE (higher is better) evaluate each model's map at people's first clicks; PL1 and WD "
-    "(lower is better) compare them with equally many clicks sampled from the map. For other models, "
-    "and for one trained on such clicks: segarena click-data judge, segarena click-data train."
+    "(lower is better) compare these clicks with equally many clicks sampled from the map. To compare other "
+    "models, run segarena click-data judge; to train one on such clicks, segarena click-data train."
 )
 
 
@@ -116,7 +116,7 @@ def click_model_parts(
         head=("Click model", Column("Targets", "number"), *metric_columns),
         rows=tuple(rows),
     )
-    left_out = f" Skipped: {'; '.join(skipped[:3])}." if skipped else ""
+    left_out = f" Skipped, for example: {'; '.join(skipped[:3])}." if skipped else ""
     nss = {(one.model, one.full_stem): one.quality.nss for one in evaluations}
     gallery = human_click_gallery(most_clicked, models, nss, anchor)
     return [sheet, Note(_NOTES + left_out), gallery]

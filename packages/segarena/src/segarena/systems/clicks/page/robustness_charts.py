@@ -28,7 +28,7 @@ GROUP_COLOURS = 10
 """Number of palette colours from least to most likely group: CSS classes `g1` to `g10`."""
 
 NUMBERED_TARGETS = 6
-"""Number of numbered instances in the scatter chart; the pictures use the same numbers."""
+"""Number of numbered instances of each dataset in the scatter chart; the pictures use the same numbers."""
 
 
 DENSE_CELL = 0.65
@@ -67,8 +67,8 @@ def group_curves(runs: Sequence[Run], floors: Sequence[Run] = ()) -> Figure | No
         charts.append((run.label, chart))
     caption = (
         f"Mean {name} over targets after each click: base user dashed, clicking groups from the "
-        "least (G1) to the most likely clicks. Bands, of base user, first and last group, are 95 % "
-        "intervals; numbers are AuC."
+        "least (G1) to the most likely clicks. The base user, the first group and the last group "
+        "have bands, which are 95 % intervals; numbers are AuC."
     )
     if floors:
         caption = f"{caption} {FLOOR_NOTE}"
@@ -122,7 +122,7 @@ def correlation_figure(table: CorrelationTable, about: str) -> Figure:
 
 def _user_curves(run: Run, metric: str) -> list[Curve]:
     roles = user_roles(run)
-    # Only these curves have labels and bands; ten of each would overlap.
+    # Of the groups, only the first and the last have labels and bands; those of all would overlap.
     labelled = (roles.base, *roles.groups[:1], *roles.groups[-1:])
     users = [(name, str(colour)) for name, colour in group_legend(run)]
     if roles.base:

@@ -55,7 +55,10 @@ from segarena.systems.clicks.page.run_values import (
 
 @page("rclicks")
 class RobustnessPage(Page):
-    """Report page for rclicks runs: groups, first clicks and pictures; its general sections show the base user."""
+    """Report page for rclicks runs: groups, first clicks, pictures and correlations.
+
+    Its general sections show the base user.
+    """
 
     @classmethod
     def applies(cls, run: Run) -> bool:
@@ -149,8 +152,8 @@ def _pictures_lead(run: Run) -> str:
         '<p class="lead">The targets whose result depends most on the position of the first click, '
         "then some whose result hardly depends on it. The colour over a photograph shows the "
         "density of clicks. Mean masks show for each pixel the share of predictions that contain "
-        "it; outlines and errors are those of the pixels that half of the predictions contain. The "
-        "target is outlined too.</p>"
+        "it; outlines and errors are those of the pixels that at least half of the predictions "
+        "contain. The target is outlined too.</p>"
         f'<p class="keys">{click_legend}{mask_legend}</p>'
         f"{legend(group_legend(run))}"
     )

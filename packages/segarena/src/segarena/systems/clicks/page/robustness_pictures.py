@@ -38,7 +38,7 @@ from segarena.systems.clicks.page.run_values import (
 )
 
 STEADY_TARGETS = 3
-"""Number of pictures of the instances whose result depends least on the click."""
+"""Number of instances of each dataset that are shown because their result depends least on the click."""
 
 PixelPoint = tuple[float, float]
 
@@ -48,7 +48,7 @@ def robustness_pictures(
     hardness: Sequence[DatasetHardness],
     lead: str,
 ) -> Gallery:
-    """Return cards for the hardest and the most stable instances of each dataset, with notes."""
+    """Return a gallery with cards for the hardest and the most stable instances of each dataset, and with notes."""
     cards: list[Card] = []
     notes: list[str] = []
     colours = dict(labelled_colours(runs))
@@ -128,7 +128,7 @@ def _card(
     missing = ""
     if len(panes) - before < len(runs):
         missing = (
-            "There is no mean mask, because some predictions of the first round were not kept."
+            "Mean masks are missing, because some predictions of the first round were not kept."
         )
     numbered = [msgspec.structs.replace(pane, number=number) for number, pane in enumerate(panes)]
     content = image_content(sample.image, target, view, layers, numbered, word="click")
@@ -202,7 +202,7 @@ def click_pane(
     Args:
         label: title of the pane.
         prompts: the clicks.
-        heat: heat map drawn below the clicks.
+        heat: heat map drawn beneath the clicks, as a data URI; "" for none.
         caption: caption; by default the number of clicks.
     """
     return DialogueContent(
@@ -225,7 +225,7 @@ def _mean_mask(
     user_kind: str,
     key: TargetKey,
 ) -> NDArray[np.float64] | None:
-    """Return the mean of a run's first predictions, or None if some of them were not stored."""
+    """Return the mean of a run's first predictions; None if those of a user were not stored, or their size differs."""
     mean_mask = mean_first_mask(run, _clicking_users(run, user_kind), key)
     if mean_mask is None or mean_mask.shape != sample.shape:
         return None

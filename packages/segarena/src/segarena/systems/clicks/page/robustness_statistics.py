@@ -90,7 +90,7 @@ class FirstClickRow:
         to_real: difference between this mean and that of real people, paired by instance; None
             without real people.
         targets: number of instances.
-        clicks: number of dialogues.
+        clicks: number of averaged values: one per dialogue, or one per group and instance for "groups".
         without: number of targets that have no real click.
     """
 

@@ -82,7 +82,7 @@ def _build_models(request: MeasurementRequest) -> dict[str, ImageClickMap]:
 def _instances_by_dataset(
     request: MeasurementRequest,
 ) -> Iterator[tuple[str, Sequence[Instance]]]:
-    """Yield each dataset with its clicked instances; if there are no datasets, use synthetic data."""
+    """Yield each dataset with its clicked instances; without folders, the demo with clicks of the synthetic crowd."""
     for dataset, folder in request.folders.items():
         if not {"clicks", "previous-masks"} <= set(request.inputs):
             raise DatasetMissing(

@@ -140,7 +140,7 @@ class ErrorWeights:
 
 
 class SharedMap:
-    """Cache of one click map per comparison; in the first round, all users share a map.
+    """Cache of one click map per comparison and kind of error; in the first round, all users share a map.
 
     Args:
         click_map: the click map. If it has a method `many(samples, targets, errors)` that returns
@@ -175,7 +175,7 @@ class SharedMap:
         return _weights_in_error(comparison, is_positive, values)
 
     def prepare(self, turns: Sequence[Turn]) -> None:
-        """Compute the maps for the next clicks of `turns` in batches; see `segarena.roles.User`."""
+        """Compute the maps for the next clicks of `turns` in batches if the map can; see `segarena.roles.User`."""
         many = getattr(self._map, "many", None)
         if many is None or self._of_depths is not None:
             return

@@ -52,7 +52,7 @@ class FirstClickLookup:
     The arguments are those of `RealFirstClicks`.
 
     Raises:
-        InvalidInput: the table cannot be read, or has no first clicks (of that dataset).
+        InvalidInput: the table cannot be read, or has no first clicks on images of `dataset`.
     """
 
     def __init__(
@@ -79,7 +79,8 @@ class FirstClickLookup:
         The click is always positive and inside the image, even if it missed the target.
 
         Raises:
-            InvalidInput: the image has a different aspect ratio than in the table.
+            InvalidInput: there is no click on this target, or the image has a different aspect
+                ratio than in the table and `other_size` is "scale".
         """
         clicks = self._find(turn.sample, turn.target)
         if clicks is None:

@@ -30,7 +30,8 @@ class HumanlikeClicker:
     The kind of error to click, missing or surplus, is chosen in the same way as by `CentreClicker`.
     Simulated people differ in how close to the centre and how steadily they click. Some clicks fall
     anywhere in the error, and positions near earlier clicks are avoided. A click keeps its sign
-    even if the hand slips out of the error. No pixel is clicked twice.
+    even if the hand slips out of the error. No person aims at a pixel that was already clicked, but
+    the hand may slip onto one.
 
     Args:
         click_model: the click model, such as `depth` or `network(path='weights.pt')`; see `segarena

@@ -71,7 +71,7 @@ class RecordedStrokes:
             ends the dialogue.
 
     Raises:
-        InvalidInput: the strokes cannot be read, or there are none (for that person).
+        InvalidInput: the strokes cannot be read, or there are none, or none of `person`.
     """
 
     def __init__(
@@ -109,7 +109,8 @@ class RecordedStrokes:
         """Return the strokes of the person with index `turn.repeat`, then the correcting user's prompts.
 
         Raises:
-            InvalidInput: there are no strokes on the target, or strokes lie outside the photograph.
+            InvalidInput: there are no strokes on the target, strokes lie outside the photograph, or
+                their picture has a different size.
         """
         if turn.round > 1:
             return None if self._correcting_user is None else self._correcting_user.next(turn)
@@ -288,7 +289,7 @@ def _group_strokes(table: pl.DataFrame, file: Path) -> StrokesByTarget:
 
 
 def _check_rows(table: pl.DataFrame, file: Path) -> None:
-    """Raise an error if a row has no position, sign or sample."""
+    """Raise InvalidInput if a row has no position, sign or sample."""
     import polars as pl
 
     has_position = pl.all_horizontal(pl.col("row", "column").is_finite().fill_null(value=False))

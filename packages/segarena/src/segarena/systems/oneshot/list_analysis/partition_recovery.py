@@ -191,11 +191,13 @@ def _best_threshold(
     salient_below = np.concatenate([[0], np.cumsum(sorted_salient)])
     others_below = np.concatenate([[0], np.cumsum(~sorted_salient)])
     agreement = (salient_count - salient_below) + others_below
+    # A threshold at a value that several images have is below all of them.
+    sorted_values = np.append(values[order], np.inf)
+    is_repeated = np.zeros(len(sorted_values), dtype=np.bool_)
+    is_repeated[1:] = sorted_values[1:] == sorted_values[:-1]
+    agreement[is_repeated] = -1
     cut = int(np.argmax(agreement))
-    share = float(agreement[cut] / len(values))
-    last = len(values) - 1
-    threshold = float(values[order][min(cut, last)])
-    return share, threshold
+    return float(agreement[cut] / len(values)), float(sorted_values[cut])
 
 
 def _ranking(information: dict[str, float]) -> list[str]:

@@ -54,7 +54,7 @@ def check_each(scenes: SceneSet, *, limits: QualityLimits | None = None) -> list
 
 
 def _accept_empty_frames(scenes: SceneSet, found: list[list[Defect]]) -> None:
-    """Turn the error about a frame of a video without regions into a note: objects enter and leave a video.
+    """Turn the error about a video frame without regions into a note, because objects enter and leave a video.
 
     An image is a frame if a region of an image in the same folder has the key `track_id`.
     """
@@ -105,8 +105,8 @@ def check_against(
 def match_regions(one: Rasters, other: Rasters) -> dict[int, int]:
     """Match the regions of two annotations; return pairs of indices into their depth orders.
 
-    The assignment maximizes the sum of IoU, so it never breaks up a pair of equal regions to gain
-    one more pair. The agreement measures maximize the number of pairs instead, as published: see
+    The assignment maximizes the sum of IoU, so it never trades good pairs for more pairs with a
+    lower sum. The agreement measures maximize the number of pairs instead, as published: see
     `segarena.systems.scenes.measures.agreement`.
     """
     # SciPy is slow to import, and most commands do not need it.
@@ -135,12 +135,12 @@ def _missing_regions(
     matches: Sequence[dict[int, int]],
     limits: QualityLimits,
 ) -> Iterator[Defect]:
-    """Yield a defect for each region that most other annotators drew and this one did not."""
+    """Yield a defect for each region that enough other annotators drew and this one did not."""
     reported: set[tuple[int, int]] = set()
     between: dict[tuple[int, int], dict[int, int]] = {}
     for a, b in combinations(range(len(others)), 2):
         between[a, b] = match_regions(others[a][1], others[b][1])
-    # A region needs a majority of the others, and never fewer than two of them.
+    # A region needs the share `consensus` of the others, and never fewer than two of them.
     least = max(LEAST_OTHERS, limits.consensus * len(others))
     for number, (scene, rasters) in enumerate(others):
         matched = set(matches[number].values())

@@ -45,7 +45,8 @@ class QualityLimits:
         least_visible: minimum visible share of a region.
         duplicate_iou: two regions with a higher IoU count as one region drawn twice.
         spike_degrees: corners with a smaller angle count as spikes.
-        longest_mean_side_px: polygons with a larger mean side length are reported as coarse.
+        longest_mean_side_px: polygons of more than `least_vertices` vertices with a larger mean
+            side length are reported as coarse.
         near_px: maximum distance of parallel borders.
         double_border_px: minimum length of parallel borders that count as one border drawn twice.
         filled_concavity: a region counts as drawn modally if a region in front fills more than
@@ -53,7 +54,7 @@ class QualityLimits:
         stated_difference: maximum difference between the areas and occlusion that a file states
             and those of the pixels; relative for areas.
         consensus: share of the other annotators that must agree.
-        coverage_gap: maximum difference between the covered share of the image and the median
+        coverage_gap: maximum amount by which the covered share of the image may be below the median
             over the other annotators.
     """
 
@@ -89,7 +90,7 @@ def check_scene(
     """Return the defects of one annotation, whose regions are checked in depth order.
 
     Pass `rasters` if the scene has been rasterized already. With the `memory` of an earlier check
-    of the same image and limits, only regions that have changed and their neighbours are checked.
+    of the same image and limits, results for outlines that have not changed are reused.
     """
     limits = limits or QualityLimits()
     memory = memory or CheckMemory()
@@ -225,7 +226,7 @@ def _shape_defects(
 
 
 def _contradicted_pairs(scene: Scene) -> Iterator[Defect]:
-    """Yield defects for pairs of regions whose order in the file contradicts the depth order."""
+    """Yield defects for the pairs listed in the file that contradict the depth order."""
     for front_id, behind_id in scene.stated_pairs or ():
         if scene.place(front_id) < scene.place(behind_id):
             continue
@@ -285,7 +286,7 @@ class _Outlines:
         self._boxes = np.array(boxes, dtype=np.float64).reshape(-1, 4)
 
     def first_holder(self, depth: int) -> int | None:
-        """Return the index of the frontmost region that contains the region at index `depth`, or None."""
+        """Return the index of the first region in front of `depth` that contains it and has no holes, or None."""
         low_row, low_column, high_row, high_column = self._boxes[depth]
         fronts = self._boxes[:depth]
         # A polygon that contains all vertices has a box that contains theirs.
@@ -413,7 +414,8 @@ def _modal_regions(
     tracked = memory.track("concavities", scene.regions)
     for depth, (region, raster) in enumerate(zip(tracked, rasters.regions, strict=True)):
         rings = outlines.polygons[depth]
-        # The front region hides nothing, and a region of several parts has hollows between them.
+        # Nothing is in front of the first region, and a region of several parts has hollows between
+        # them.
         if len(rings) != 1 or depth == 0:
             continue
         hollow_key = ("hollow", outlines.keys[depth], scene.shape)

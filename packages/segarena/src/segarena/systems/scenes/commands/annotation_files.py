@@ -238,8 +238,6 @@ def show_defects(defects: Sequence[Defect], most: int | None = _SHOWN) -> None:
 
 
 def _counted(scenes: SceneSet) -> str:
-    # The report modules are imported here, because they would slow down `--help`.
-
     annotations = count_text(len(scenes.scenes), "annotation")
     images = count_text(len(scenes.by_image()), "image")
     return f"{annotations} of {images}"

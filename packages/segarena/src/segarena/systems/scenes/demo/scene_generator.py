@@ -168,7 +168,7 @@ class Sloppiness:
         annotator: name of the annotator.
         vertex_noise_px: standard deviation of the noise on rows and columns of a vertex; shared
             vertices stay shared, and vertices on the image frame stay on it.
-        missing: probability that a thing is left out.
+        missing: probability that a thing other than the frontmost is left out.
         swapped: probability that two neighbours in the depth order are swapped.
         renamed: probability that a thing gets another name.
     """
@@ -221,8 +221,8 @@ def demo_scenes(
 ) -> tuple[DemoScene, ...]:
     """Generate scenes and drawings by five annotators; the same options give the same scenes.
 
-    Every second scene has a sky and a ground behind its things. In the others, things stand alone
-    or in groups. Each side of an image has at least 120 pixels.
+    Every second scene, beginning with the first, has a sky and a ground behind its things. In the
+    others, things stand alone or in groups. Each side of an image has at least 120 pixels.
     """
     if images < 1 or min(shape) < _LEAST_SIDE_PX:
         raise InvalidInput(
@@ -336,7 +336,7 @@ def _things(shape: tuple[int, int], rng: np.random.Generator) -> tuple[TrueShape
             things.append(thing)
             extents.append(thing.covers(shape))
         masks = np.stack(extents)
-        # argmax returns the first thing that covers a pixel, which is the frontmost.
+        # A pixel shows the first thing that covers it, which is the frontmost.
         is_visible = masks & (np.cumsum(masks, axis=0) == 1)
         areas = masks.sum(axis=(1, 2))
         visible_areas = is_visible.sum(axis=(1, 2))

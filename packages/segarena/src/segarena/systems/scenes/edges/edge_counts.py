@@ -85,8 +85,8 @@ def as_soft(
     """Return a soft map as float64 (H, W) in 0..1.
 
     Args:
-        soft: edge strength (H, W): bool, numbers from 0 to 1, or 8- or 16-bit integers, which are
-            divided by the maximum of their type. An ultrametric map of double size
+        soft: edge strength (H, W): bool, floats from 0 to 1, or unsigned integers of 8 or 16 bits,
+            which are divided by the maximum of their type. An ultrametric map of double size
             (2 H + 1, 2 W + 1) is sampled at the positions of the published benchmark.
         shape: (H, W) of the image.
         name: name of the map in error messages.

@@ -101,7 +101,7 @@ class RegionCounts:
         area: number of pixels of all target regions.
         best: the same sum, with the best segmentation chosen separately for each region.
         reverse_covered: (T,), the best IoU of each segmented region with any region of any
-            annotator, weighted by area.
+            annotator, averaged with the areas of the segmented regions as weights.
         rand: (T,), Rand index, mean over the annotators.
         information: (T,), variation of information in bits, mean over the annotators.
     """

@@ -2,7 +2,8 @@
 
 COCOA-cls, D2SA, KINS and UOAIS store the full extent, the visible and the hidden part in one
 record, each under separate keys. This module reads all of these keys. Scenes have no depth
-order unless each record of an image has an `order`, as in files written by this module.
+order unless the records of an image have the values 1, 2, 3 and so on under `order`, as in files
+written by this module.
 """
 
 from __future__ import annotations
@@ -92,8 +93,9 @@ def write_coco_scenes(
 ) -> list[Path]:
     """Write the first annotator's regions of each image as COCO instances, with stripped names as categories.
 
-    "modal" writes visible masks and leaves out invisible regions. "amodal" writes polygons, and
-    stores the visible and hidden mask, occlusion and order under additional keys.
+    "modal" writes visible masks and leaves out invisible regions. "amodal" writes polygons, or a
+    mask for a region without polygons or with holes, and stores the visible and hidden mask,
+    occlusion and order under additional keys.
     """
     firsts = [found[0] for found in scenes.by_image().values()]
     if extent == "amodal":  # readers fill the polygons by the COCO rule

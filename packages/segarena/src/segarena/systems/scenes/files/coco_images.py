@@ -21,7 +21,10 @@ _KNOWN = ("id", "file_name", "width", "height")
 
 
 def read_images(value: Any, defects: list[Defect]) -> dict[str, ImageRecord]:
-    """Return the images by id. Images without an id or a valid size are left out and reported in `defects`."""
+    """Return the images by id; an image without an id gets the stem of its file name.
+
+    Images without a valid size and repeated records are left out and reported in `defects`.
+    """
     images: dict[str, ImageRecord] = {}
     for record in parse_records(value):
         name = parse_text(record.get("file_name"))

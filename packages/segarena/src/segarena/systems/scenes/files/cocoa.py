@@ -58,8 +58,8 @@ def read_cocoa(path: Path, *, photographs: Path | None = None) -> SceneSet:
     """Read a COCO-Amodal file; unusable parts are left out and reported as defects.
 
     The file may also contain a single annotation or a list of annotations without image records. In
-    this case the size of an image comes from its masks, or else from its photograph, which is
-    searched for in `photographs` and next to the file.
+    this case the size of an image comes from its masks, or else from its photograph in the folder
+    `photographs`, by default the folder of the file.
 
     Raises the errors of `read_json`, `check_record`, `parse_mask_size` and `read_size`.
     """
@@ -315,8 +315,8 @@ def _region(
 def stated(region: Region, raster: RegionRaster) -> Region:
     """Return the region with area, occlusion and, if it is occluded, masks.
 
-    Values in the file are kept. If the file has no occlusion, all values are computed from the
-    raster.
+    Values in the file are kept. A missing area is computed from the raster, and so are missing
+    occlusion and masks if the file has no occlusion.
     """
     area = raster.area_px if region.stated_area_px is None else region.stated_area_px
     if region.stated_occlusion is not None:

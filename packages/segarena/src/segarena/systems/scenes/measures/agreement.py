@@ -42,7 +42,7 @@ class OrderComparison(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairAgreement:
-    """Comparison of two annotations of one image; measures that are undefined or not requested are NaN.
+    """Comparison of two annotations of one image; an F that was not requested is NaN, and a count is 0.
 
     Attributes:
         one: first annotator.

@@ -40,7 +40,8 @@ class AgreementSummary:
         pairs: number of pairs of annotators, over all images.
         regions, edges: median F over all pairs.
         order: share of overlapping pairs of regions whose depth order agrees, over all images.
-        names: share of matched regions with the same name.
+        names: share of matched regions with the same name, among those with a name in both
+            annotations.
         precision, recall: edges of one annotator against all others, mean over annotators and
             images.
         human_f: F of these two means.

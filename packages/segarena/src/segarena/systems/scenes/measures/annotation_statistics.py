@@ -72,7 +72,8 @@ class AnnotationRecord:
         edge_px: number of pixels of visible edges, one pixel wide.
         hidden_edge_px: number of pixels of hidden edges, see `reductions.hidden_edges`.
         regions: measurements of the regions, front first.
-        components: (regions, layers) of each connected component of the occlusion graph.
+        components: (regions, layers) of each connected component of the occlusion graph; empty
+            without a depth order.
     """
 
     image: str
@@ -88,8 +89,8 @@ class AnnotationRecord:
 def measure_annotation(drawing: Drawing, *, estimator: Estimator = "centres") -> AnnotationRecord:
     """Measure one annotation.
 
-    Every value of a label map is a region, so the regions cover the whole image. Regions of a scene
-    without pixels inside the image are counted, but have no shape.
+    Every value of a label map is a region, so the regions cover the whole image. In a scene,
+    regions without pixels inside the image are counted, but have no shape.
     """
     scene = drawing.scene
     rasters = drawing.rasters
@@ -135,7 +136,7 @@ class StatisticsSummary:
         annotations: number of annotations.
         regions: number of regions over all annotations.
         regions_per_annotation: mean number of regions.
-        points_per_region: mean over regions with polygons.
+        points_per_region: mean number of vertices of regions with polygons.
         covered: mean share of the image that regions cover.
         occluded: share of regions that are partly hidden.
         occlusion: mean hidden share over all regions.

@@ -1,6 +1,7 @@
 """Images annotated by several people: folders of human segmentations, and files of amodal scenes.
 
-A source lists its images and reads them one at a time. It can be sent to another process.
+`find_images` lists the images. A `HumanImage` can be sent to another process; it reads its
+segmentations when they are needed.
 """
 
 from __future__ import annotations
@@ -64,11 +65,13 @@ class HumanImage:
 
 
 def find_images(path: Path, *, splits: Sequence[str] = ()) -> list[HumanImage]:
-    """Return the annotated images of a folder or file (see `HUMAN_LAYOUT`), by split and id.
+    """Return the annotated images of a folder or file; see `HUMAN_LAYOUT`.
+
+    Images with segmentations are sorted by split and id; images with scenes are in file order.
 
     Args:
         path: the folder or file.
-        splits: use only these splits; empty for all.
+        splits: use only these splits; empty for all. Scenes have no splits and are all used.
 
     Raises:
         DatasetMissing: the path does not exist, or has none of these splits.
@@ -155,7 +158,7 @@ def _matlab(path: Path) -> list[Mask] | None:
 
 
 def _segmentation_files(path: Path) -> list[tuple[str, Path]]:
-    """Return (split, file) of all segmentations, from the first layout of BSDS500 that contains files."""
+    """Return (split, file) of all segmentations: those of the first layout that has files, else those in `path`."""
     roots = (path, path / "data", path / "BSDS500" / "data", path / "BSR" / "BSDS500" / "data")
     for root in roots:
         for folder, suffix in (("human", ".npz"), ("groundTruth", ".mat")):

@@ -1,6 +1,6 @@
 """Average recall of proposed segments over IoU thresholds, by occlusion range and kind of region.
 
-Images are added one at a time, and only their matches are stored, so sets of any size can be
+Images are added one at a time, and only numbers of matches are stored, so sets of any size can be
 streamed.
 
 Source: the amodalAPI evaluation (2017), which follows COCO. The results are the same; its defects
@@ -79,7 +79,7 @@ class SegmentRecallMeter:
         most: limits on the number of segments per image, ascending.
         open_upper_end: count an occlusion of exactly .25 as heavy only; in the published code it is
             partial too.
-        none_value: result for a kind without regions: NaN, or -1 as published.
+        none_value: result for a kind and range without regions: NaN, or -1 as published.
     """
 
     def __init__(

@@ -47,9 +47,10 @@ def judge_segments(
         segment_extent: "segmentation" or "amodal": the mask of a segment that is evaluated;
             segments without an amodal mask use their segmentation.
         most: limits on the number of segments per image.
-        is_published: use the values in the file (`occlude_rate`, and `visible_mask` or else the
-            full extent against visible parts) instead of those computed from the pixels; count a
-            hidden share of exactly .25 as both partial and heavy; and give -1 without regions.
+        is_published: use values in the file instead of those computed from the pixels:
+            `occlude_rate` and, if `against` is "visible", `visible_mask` or else the full extent.
+            Also count a hidden share of exactly .25 as both partial and heavy, and give -1 without
+            regions.
 
     Raises:
         InvalidInput: an option has an unknown value.

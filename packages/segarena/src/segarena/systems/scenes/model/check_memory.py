@@ -32,8 +32,9 @@ class CheckMemory:
 
     Keys contain everything that a result depends on, so a result is never stale: an edited region
     has a different outline and thus different keys, and so do its pairs with its neighbours.
-    Results that a check does not use are forgotten at its end, so the memory never holds more than
-    one scene. Not thread-safe, except that other threads may read `progress`.
+    After a check, `forget_unused` drops the results that the check did not use, so that the memory
+    does not hold more than one scene. Not thread-safe, except that other threads may read
+    `progress`.
     """
 
     def __init__(self) -> None:

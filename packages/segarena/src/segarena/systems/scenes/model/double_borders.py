@@ -44,7 +44,7 @@ def double_borders(
     least_px: float,
     memory: CheckMemory | None = None,
 ) -> Iterator[DoubleBorder]:
-    """Yield pairs of regions whose borders are parallel and closer than `near_px` over at least `least_px`.
+    """Yield pairs of regions whose borders are parallel and at most `near_px` apart over at least `least_px`.
 
     Shared edges are skipped, and so are edges on the image frame, where all regions end. Pairs of
     outlines with so many vertices that the comparison would take seconds are skipped too. With
@@ -120,7 +120,10 @@ def _longest_run(
     other: _UnsharedEdges,
     near_px: float,
 ) -> tuple[float, tuple[float, float]] | None:
-    """Return the length and the midpoint of the longest stretch of `one` that is parallel to `other`."""
+    """Return the length and the midpoint of the longest stretch of `one` that is near and parallel to `other`.
+
+    None if there is none, or if the comparison would take too long.
+    """
     vectors = one.ends - one.starts
     lengths = np.hypot(vectors[:, 0], vectors[:, 1])
     counts = np.maximum(np.ceil(lengths / _STEP_PX), 1).astype(np.int64)

@@ -122,8 +122,8 @@ def rasterise(
     """Rasterize a scene by its own fill rule.
 
     With "order", the visible part of a region is its full extent minus the full extents of all
-    regions in front of it. With "stated", it is the mask in the file, or the whole region if the
-    file has no mask.
+    regions in front of it. With "stated", it is the visible mask in the file, or else the full
+    extent without the hidden mask, if the file has one.
 
     Args:
         scene: the annotation.
@@ -217,7 +217,7 @@ def _stated(
     region: Region,
     amodal: Patch,
 ) -> Patch:
-    """Return the visible part in the file, or the whole region if the file has none."""
+    """Return the visible part in the file, or else the full extent without the hidden part, if the file has one."""
     if region.visible_mask is not None:
         stated = _decode(scene, region, region.visible_mask)
         return Patch(amodal.window, amodal.mask & _in_window(stated, amodal.window))

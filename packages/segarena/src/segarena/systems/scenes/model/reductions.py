@@ -55,7 +55,8 @@ def hidden_edges(rasters: Rasters) -> Mask:
         if region.visible_px < region.area_px:
             is_covered = (rasters.owner > 0) & (rasters.owner <= index)
             hidden |= thin_label_edges(rasters.amodal(index)) & is_covered
-    # Thick edges are removed, because thinning may move a visible edge to either side.
+    # Visible edges are removed at their full width, because thinning may move an edge to either
+    # side.
     return hidden & ~label_edges(rasters.owner)
 
 

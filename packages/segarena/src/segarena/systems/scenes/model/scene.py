@@ -213,7 +213,8 @@ class Scene:
     def reordered(self, region_ids: Sequence[str]) -> Scene:
         """Return a copy of the scene with its regions in this order, front first.
 
-        Masks and pairs from the file are dropped, because they describe the old order.
+        Visible and hidden masks, stated areas and occlusions, and pairs from the file are dropped,
+        because they describe the old order. A scene without a depth order loses only the pairs.
 
         Raises:
             InvalidInput: `region_ids` does not contain every region id exactly once.
@@ -291,7 +292,7 @@ class Scene:
         self, regions: tuple[Region, ...], vertices: tuple[Vertex, ...] | None = None
     ) -> Scene:
         if self.has_depth:
-            # Masks and pairs from the file describe the scene before the change.
+            # Visibility that the file states describes the scene before the change.
             regions = tuple(replace(region, **_NOTHING_STATED) for region in regions)
         if vertices is None:
             vertices = self.vertices

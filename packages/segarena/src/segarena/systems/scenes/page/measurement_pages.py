@@ -1,4 +1,4 @@
-"""Pages with statistics of annotations and agreement between annotators, with the figures of the amodal paper."""
+"""Pages with statistics of annotations, agreement between annotators, and results of an edge detector."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def write_edges_page(
     summary: EdgeSummary,
     sheets: Sequence[Sheet],
 ) -> Path:
-    """Write edges.json, edges.html, the tables and the curve to an existing folder, and return the page."""
+    """Write edges.json, and edges.html with tables and curve, to an existing folder, and return the page."""
     points = sorted(summary.curve, key=lambda point: point.recall)
     recall = [point.recall for point in points]
     precision = [point.precision for point in points]

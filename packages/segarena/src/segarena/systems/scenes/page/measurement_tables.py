@@ -61,7 +61,7 @@ def _numbers(summary: StatisticsSummary) -> Sheet:
 
 
 def _is_known(value: int | Value) -> bool:
-    """Return whether a value is a number, or text that represents a number."""
+    """Return whether a value is a number or has a printed text, such as "not annotated"."""
     if isinstance(value, int):
         return True
     return math.isfinite(value.mean) or bool(value.printed)
@@ -194,7 +194,7 @@ def regions_sheet(summary: RegionSummary) -> Sheet:
 
 
 def recall_sheet(results: Sequence[SegmentRecall]) -> Sheet:
-    """Return average recall by kind and occlusion; smaller segment limits have rows for all regions only."""
+    """Return average recall by kind and occlusion; smaller segment limits have rows only for all occlusions."""
     most = max((result.most for result in results), default=0)
     rows: list[tuple[Cell, ...]] = []
     for result in results:

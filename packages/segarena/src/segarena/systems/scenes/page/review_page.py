@@ -40,8 +40,9 @@ class RegionView:
         name: name of the region; "" if it has none.
         order: position in the depth order, 1 for the front.
         path: SVG path data in pixels of the image; "" if there is nothing to draw.
-        centre: (row, column) of the region's label; None if it has no pixels.
-        hidden: hidden share as text; "" if the region has no pixels.
+        centre: (row, column) of the region's label; None if the region has no pixels or a mask of
+            the scene is damaged.
+        hidden: hidden share as text, or "not annotated"; "" if a mask of the scene is damaged.
     """
 
     id: str
@@ -190,8 +191,8 @@ def _view(scene: Scene, scale: float = 1.0) -> View:
 
 def _photograph(scene: Scene, folder: Path) -> str:
     """Return the photograph as a data URI; "" if there is none with the scene's size."""
-    # `within` prevents an annotation from embedding other files of this machine. The name may be a
-    # Windows path from another machine.
+    # `safe_join` prevents an annotation from embedding other files of this machine. The name may be
+    # a Windows path from another machine.
     stated = PureWindowsPath(scene.image.file_name)
     relative = stated.relative_to(stated.anchor).as_posix()
     for root, name in ((folder, relative), (folder / "images", stated.name)):

@@ -68,8 +68,7 @@ def davis(
         protocol: "careful", or "published" to reproduce the published package in every respect.
 
     Raises:
-        InvalidInput: the time limit is not positive, or there is no limit on either time or
-            interactions.
+        InvalidInput: the time limit is not positive, or neither time nor interactions are limited.
 
     Source: Caelles et al., The 2018 DAVIS Challenge on Video Object Segmentation; the page of the
     interactive track; `docs/davis.md` lists the differences.

@@ -73,7 +73,8 @@ class Davis(VideoDataset):
     """DAVIS in its downloaded layout; the files determine which sequences exist.
 
     A sample is a sequence. Its target "objects" contains the labels of all its objects; label 255
-    becomes `ignore`. The files in `Scribbles/SEQ` are its scribbles, one file per person.
+    becomes `ignore`, or the object in a sequence of 2016 that has no other label. The files in
+    `Scribbles/SEQ` are its scribbles, one file per person.
 
     Args:
         path: the folder with `JPEGImages`.

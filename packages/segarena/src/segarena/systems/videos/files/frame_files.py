@@ -102,7 +102,7 @@ def image_files(folder: Path) -> Files:
 
 
 def images_if_folder(folder: Path) -> Files:
-    """Return the images in a folder as `image_files` does, or an empty list if the folder does not exist."""
+    """Return the images in a folder as `image_files` does; none if the folder does not exist."""
     if not folder.is_dir():
         return ()
     return image_files(folder)
@@ -130,10 +130,12 @@ def match_masks(
     masks: Sequence[Path],
     folder: Path,
 ) -> Files:
-    """Return the mask of each frame: the file with the same name in another folder.
+    """Return the mask of each frame: the file among `masks` with the same name, apart from its suffix.
+
+    `folder` is named in messages.
 
     Raises:
-        InvalidMask: a frame has no mask or a mask has no frame; the message names them.
+        InvalidMask: a frame has no mask, a mask has no frame, or two masks have the same name.
     """
     mask_of = {path.stem: path for path in masks}
     missing = [frame.name for frame in frames if frame.stem not in mask_of]
@@ -188,7 +190,7 @@ def read_label_stack(paths: Sequence[Path], shape: tuple[int, int]) -> Labels:
 
 
 def missing_frame_names(paths: Sequence[Path]) -> Iterator[str]:
-    """Yield the file names missing between the first and the last of numbered files."""
+    """Yield the file names missing between the first and the last of numbered files; none for other files."""
     numbers = {int(path.stem) for path in paths if path.stem.isdecimal()}
     # Files with other names, or two files with the same number, are not a numbered sequence.
     if not paths or len(numbers) < len(paths):

@@ -61,7 +61,7 @@ class ObjectRules:
         ignore_value: value of pixels that are excluded from scoring; None if there are none.
         single: whether all objects are merged into one.
         renumber: whether gaps in the ids are closed.
-        max_objects: maximum number of objects in a video.
+        max_objects: maximum number of objects in a video that is not merged; None for no limit.
     """
 
     ignore_value: int | None = VOID
@@ -70,10 +70,11 @@ class ObjectRules:
     max_objects: int | None = None
 
     def objects(self, labels: Labels) -> VideoObjects:
-        """Return the single target of a video, called "objects"; `labels` is modified in place and not copied.
+        """Return the objects of a video as one target, called "objects"; `labels` is modified in place and not copied.
 
         Raises:
-            InvalidMask: there are no objects, more than `max_objects`, or ids with gaps.
+            InvalidMask: there are no objects, more than `max_objects`, or gaps in the ids that the
+                rules do not close.
         """
         ignore = None
         if self.ignore_value is not None:
@@ -256,7 +257,7 @@ class VideoDataset(ListedDataset[VideoSample]):
         frames: int,
         objects: int,
     ) -> Iterable[Finding]:
-        """Return findings for counts that differ from the published ones."""
+        """Return findings for counts that differ from published ones; none unless a subclass knows such counts."""
         del sequences, frames, objects
         return ()
 

@@ -27,8 +27,8 @@ REPORT_COLUMNS = {
     **dict.fromkeys(METRICS, pl.Float64),
     "timing": pl.Float64,
 }
-"""The columns of a report, in order. Frames are counted from 0, everything else from 1; timing is
-in seconds, the same in all rows of an interaction."""
+"""The columns of a report, in order. Frames are counted from 0; people, interactions and objects
+from 1. Timing is in seconds, the same in all rows of an interaction."""
 
 _ROUND = ("sample", "target", "user", "repeat", "round")
 
@@ -124,7 +124,7 @@ def sample_scores(report: pl.DataFrame, metric: str = "j_and_f") -> list[SampleS
     """
     if metric not in METRICS:
         raise InvalidInput(f"metric: expected one of {', '.join(METRICS)}, got {metric!r}")
-    # The frames of an object come first, as the published summary averages.
+    # Average over the frames of each object first, as the published summary does.
     keys = ("sequence", "scribble_idx")
     groups = report.group_by(*keys, "interaction", "object_id", maintain_order=True)
     # The time of an interaction is repeated in all its rows, so its mean is the time itself.

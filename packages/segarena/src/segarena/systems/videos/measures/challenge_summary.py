@@ -42,8 +42,9 @@ class CurveEnd:
         protocol: "careful" ends the curve at the time limit for the mean number of objects of the
             counted samples, or, without a limit, at the end of the last interaction; the rest is
             cut off. "published" ends it at the limit for the mean number of objects of the
-            sequences, or at the number of interactions times the longest single one. It cuts
-            nothing off, so the area beyond the end is negative, and it divides by the latest time.
+            sequences, or, without a limit, at the number of interactions times the longest single
+            one. It cuts nothing off, so the area beyond the end is negative, and it divides by the
+            latest time.
     """
 
     seconds_per_object: float | None = None
@@ -60,14 +61,15 @@ class VideoSummary:
     """Quality against time.
 
     Attributes:
-        auc: area under the curve, divided by its last time; 0 if no time passed.
+        auc: area under the curve, divided by its latest time; 0 if no time passed.
         at_threshold: quality at `threshold_s`, linearly interpolated between the points of the
             curve.
         threshold_s: the time of `at_threshold` in seconds.
-        time_s: times of the curve: 0, the mean time after each interaction, and the end.
-        quality: values of the curve: 0, the mean after each interaction, and the last mean again.
+        time_s: times of the curve: 0, the mean time up to the end of each interaction, and the end
+            of the curve.
+        quality: values of the curve: 0, the mean after each interaction, and the last value again.
         samples: number of counted samples.
-        planned: number of all samples.
+        planned: number of all samples, including those that were not started.
     """
 
     auc: float
@@ -80,7 +82,7 @@ class VideoSummary:
 
     @property
     def by_round(self) -> Values:
-        """Quality after each interaction."""
+        """Quality after each interaction; beyond the end of a careful curve, quality at its end."""
         return self.quality[1:-1]
 
     def to_json(self, name: str = "J_AND_F") -> dict[str, Any]:
@@ -99,7 +101,7 @@ class VideoSummary:
     eq=False,
 )
 class VideoIntervals:
-    """Bootstrap intervals of a `VideoSummary`, (low, high); `by_time` is evaluated at the times `time_s`."""
+    """Bootstrap intervals of a `VideoSummary`, (low, high) along the first axis; `by_time` belongs to `time_s`."""
 
     auc: tuple[float, float]
     at_threshold: tuple[float, float]
@@ -116,7 +118,7 @@ def fill_missing_rounds(score: SampleScore, rounds: int) -> tuple[Values, Values
     """
     quality = np.zeros((score.objects, rounds))
     seconds = np.zeros(rounds)
-    # If no prediction precedes it, the published summary counts 0.
+    # Before the first prediction, quality is 0, as in the published summary.
     last: Values = np.zeros(score.objects)
     for index in range(rounds):
         if index < score.quality.shape[1]:
@@ -186,8 +188,8 @@ def video_intervals(
     The arguments are those of `video_summary`; samples that were not started are ignored. Sequences
     are resampled `repeats` times, and an interval contains the share `level` of the resamples. The
     resamples are those of `segarena.statistics.intervals.bootstrap_mean`, so means over objects and
-    over samples that are equal also have equal intervals. The grid of times ends at `until_s`, or
-    else with the curve.
+    over samples that are equal also have equal intervals. The grid of times ends at `until_s`, by
+    default at the end of the curve.
     """
     end = horizon or CurveEnd()
     sums = _SequenceSums.of(scores, _round_count(scores, rounds))
@@ -321,8 +323,8 @@ class _SequenceSums:
         if end.protocol == "careful":
             objects = float(weights @ self.objects) / max(float(weights @ self.samples), 1.0)
         else:
-            # Published behaviour: a mean over sequences, so a sequence with three scribbles counts
-            # once.
+            # Published behaviour: a mean over sequences, so a sequence with three people's
+            # scribbles counts once.
             objects = float(weights @ self.of_sequence / weights.sum())
         return end.seconds_per_object * objects
 

@@ -19,7 +19,7 @@ SUCCESS = 0.5
 
 
 def recall(values: Any) -> float:
-    """Return the share of frames whose value is above 0.5 (exactly 0.5 is not).
+    """Return the share of frames whose value is above 0.5 (exactly 0.5 does not count).
 
     Args:
         values: the metric in each frame; NaN counts as a failed frame.
@@ -51,7 +51,8 @@ def decay(values: Any, *, protocol: Protocol = "careful") -> float:
     last frame.
 
     Args:
-        values: the metric in each frame; NaN is excluded from the means.
+        values: the metric in each frame; NaN is excluded from the means. If a quarter has no other
+            values, the result is NaN.
         protocol: "published" stores the positions in 8 bits, as the published toolkit does, which
             is wrong from frame 256 on.
 

@@ -76,7 +76,7 @@ class DavisPage(Page):
         ]
 
     def files(self) -> dict[str, str]:
-        """Return the tables as CSV, the means for LaTeX, and the challenge's table of every object and frame."""
+        """Return the tables and curves as CSV, the challenge's values for LaTeX, and the challenge's report as CSV."""
         if not self.timed:
             return {}
         sheets = [challenge_sheet(self.timed), sequence_sheet(self.timed)]
@@ -112,7 +112,8 @@ def rules_text(run: Run) -> str:
     shown = metric_name(METRIC_COLUMNS[options["metric"]])
     return (
         f"{protocol_text(run)}. The robot draws with the parameters {robot_text(options)}, in the frame where {shown} "
-        f"is lowest. {time} The time of encoding is part of the first interaction."
+        f"is lowest, preferably one that it has not drawn in yet. {time} The time of encoding is part of the first "
+        "interaction."
     )
 
 
@@ -176,7 +177,7 @@ def sequence_sheet(timed: Sequence[TimedRun]) -> Sheet:
         rows=tuple(row for row in rows if row),
         notes=(
             f"Decay: how much {name} after the last interaction drops from the first to the "
-            "last quarter of the frames. Seconds: mean time of all interactions with a sample.",
+            "last quarter of the frames. Seconds: time of all interactions together, mean over samples.",
         ),
     )
 
@@ -216,7 +217,7 @@ def quality_charts(
     )
     end_s = max(float(one.summary.time_s.max()) for one in timed)
     if end_s > until_s:
-        caption += f" From there it stays level until it ends at {end_s:.4g} s."
+        caption += f" Beyond this chart, the curve stays level until it ends at {end_s:.4g} s."
     if floors:
         caption += f" {FLOOR_NOTE}"
     return make_figure("Quality against time and interactions", caption, charts)

@@ -94,10 +94,11 @@ class TimedRun:
 
     @property
     def shown_until_s(self) -> float:
-        """End of the time axis of charts: a little after the last interaction."""
+        """End of the time axis of charts: a little after the last interaction, or the end of the curve if earlier."""
         last_interaction_s = float(self.summary.time_s[-2])
         end_s = float(self.summary.time_s.max())
-        # Without a time limit, only the part of the time axis with predictions is shown.
+        # The time limit may end the curve long after the last prediction; that level rest is not
+        # shown.
         return min(end_s, _SHOWN_BEYOND * last_interaction_s) or 1.0
 
     @cached_property
@@ -129,7 +130,7 @@ class TimedRun:
 
     @cached_property
     def _late(self) -> list[SampleScore]:
-        """Return samples without a prediction within the time limit; only the dataset knows their number of objects."""
+        """Return the scores of samples without a prediction in time; only the dataset knows their number of objects."""
         timings = self.run.timings
         prompted = timings.filter(pl.col("user") == self.user)["sample"]
         # The encoder pass of a sample belongs to no user and no target.
@@ -188,5 +189,5 @@ def _rounds(dialogues: Sequence[DialogueRecord]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-# How far charts extend beyond the last interaction, as a share of its time.
+# End of the time axis of charts, as a multiple of the time of the last interaction.
 _SHOWN_BEYOND = 1.2

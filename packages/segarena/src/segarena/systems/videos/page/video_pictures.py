@@ -61,7 +61,10 @@ class VideoPictures:
         self.word = word
 
     def how_many(self, runs: int) -> tuple[int, int]:
-        """Return how many of the hardest (12) and of the other dialogues to show; up to 36 over all runs."""
+        """Return how many of the hardest (12) and of the other dialogues of a run to show.
+
+        All runs together show up to 36, or 12 each if there are more than three.
+        """
         # Half of the usual number of dialogues in the gallery, because each has several frames.
         others = MAX_GALLERY_DIALOGUES // 2 // runs - MAX_HARDEST_CARDS
         return MAX_HARDEST_CARDS, max(0, others)
@@ -179,7 +182,10 @@ def _rows(
 
 
 def shown_frames(count: int, rounds: Iterable[Sequence[RecordedPrompt]]) -> list[int]:
-    """Return the frames to show: all frames, or those with prompts and evenly spaced frames between them."""
+    """Return the frames to show: all if there are at most 24.
+
+    Otherwise these are 24 frames: up to 12 with prompts, and evenly spaced others.
+    """
     if count <= FRAMES:
         return list(range(count))
     prompted: set[int] = set()

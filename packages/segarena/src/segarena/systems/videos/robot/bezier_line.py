@@ -15,8 +15,8 @@ def smooth_line(path: NDArray[np.int64], max_points: int) -> Points:
     """Return a Bezier curve of `max_points` points with every pixel of `path` as a control point, in reverse order.
 
     A path with more than `max_points` pixels is returned unchanged. Using every pixel as a control
-    point makes the line smooth, but it cuts corners and can leave its target; `guided_line` avoids
-    this.
+    point makes the line smooth, but the line cuts corners and can leave its target; `guided_line`
+    avoids this.
 
     Args:
         path: (N, 2), N at least 1, as (row, column).
@@ -38,7 +38,8 @@ def guided_line(
 
     The line is a single Bezier curve if that stays on `allowed`. Otherwise the path is halved, and
     each half again, down to steps between neighbouring pixels. Both the points and the pixels
-    between them stay on `allowed`. There are two points per pixel.
+    between them stay on `allowed`. There are about two points per pixel of the path, or fewer if
+    `max_points` requires it.
 
     Args:
         path: (N, 2), N at least 1, as (row, column); every pixel in `allowed`.

@@ -1,9 +1,9 @@
 """Second stage of the robot: the medial axis, by topology-preserving thinning from the outside in.
 
 Pixels are visited in the order of their distance to the outside, then of their number of
-neighbours, fewest (corners) first, then of a tie rule. A pixel is removed unless its removal would
-change the number of 8-connected components in its 3 x 3 neighbourhood, or fewer than two of its
-neighbours remain.
+neighbours, most first (corners last), then of a tie rule. A pixel is removed unless its removal
+would change the number of 8-connected components in its 3 x 3 neighbourhood, or fewer than two of
+its neighbours remain.
 
 A sequential implementation needs a loop over all pixels. However, whether a pixel stays depends
 only on which of its earlier neighbours stayed and which later neighbours exist, and exactly one set
@@ -98,9 +98,9 @@ def _correct(
 
 
 def _visit_order(inside: Mask, ties: TieBreak) -> NDArray[np.integer[Any]]:
-    """Return the position of each pixel of `inside` in the visiting order, from 1; 0 for all other pixels.
+    """Return a sort key, above 0, for the visiting order of the pixels of `inside`; 0 for all other pixels.
 
-    Equal positions are visited in raster order.
+    Pixels with equal keys are visited in raster order.
     """
     neighbours = cv2.boxFilter(
         inside.view(np.uint8), -1, (3, 3), normalize=False, borderType=cv2.BORDER_CONSTANT

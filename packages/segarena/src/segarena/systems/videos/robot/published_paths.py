@@ -1,9 +1,9 @@
 """The longest paths through a skeleton exactly as the published robot finds them, including their direction.
 
-If several paths are equally long, the published result depends on the orders in which its libraries
-list nodes. These are the k-d tree of scikit-learn 0.20, which finds the neighbours of pixels, and
-NetworkX 2, which copies each component of the graph and iterates over sets of node indices. This
-module reproduces these orders, so that published sessions can be compared with ours.
+If several paths are equally long, the published result depends on the orders in which two libraries
+list nodes. The k-d tree of scikit-learn finds the neighbours of pixels. NetworkX copies each
+component of the graph, and iterates over sets of node indices. This module reproduces these orders,
+so that published sessions can be compared with ours.
 
 Source: `davisinteractive` 1.0.4 (`tests/stress/published_client.py`), scikit-learn 0.22.2 and
 NetworkX 2.5, from their observed behaviour.

@@ -127,7 +127,8 @@ def _lines_in(
     if settings.mode == "published":
         return [smooth_line(path, settings.max_points) for path in paths]
     if not paths:
-        # The error is thin everywhere, often with many specks that would each yield a line.
+        # The error is thin everywhere. Draw only in its largest component, because many specks
+        # would each yield a line.
         largest = largest_component(error, ties="first")
         paths = _paths_in(largest, settings, settings.min_nodes)
         if marks_all and not paths:

@@ -26,7 +26,8 @@ class RobotSettings:
         max_points: maximum number of points in a line; published lines have exactly this many
             unless their path is longer.
         mode: "checked": lines stay on the true label, thin errors also get lines, and the points of
-            a line are half a pixel apart. "published": as in the published code.
+            a line are about half a pixel apart, unless `max_points` allows fewer. "published": as
+            in the published code.
         ties: order in which thinning visits equally deep pixels: "raster" uses raster order,
             "permutation" the random order of scikit-image up to 0.18, with NumPy's
             `RandomState(0)`.
@@ -40,7 +41,7 @@ class RobotSettings:
     ties: TieBreak = "raster"
 
     def __post_init__(self) -> None:
-        """Raise InvalidInput unless every parameter is in its range."""
+        """Raise InvalidInput unless every number is in its range."""
         _check("kernel_size", self.kernel_size, 0 <= self.kernel_size < 1, "at least 0 and below 1")
         _check(
             "max_radius_px",

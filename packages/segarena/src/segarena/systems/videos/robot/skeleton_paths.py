@@ -107,7 +107,7 @@ def _spanning_forest(edges: list[tuple[int, int]], nodes: int) -> tuple[Neighbou
 
 
 def farthest_path(neighbours: Neighbours, start: int) -> list[int]:
-    """Return the path from `start` to the node that is the most steps away; ties go to the first node."""
+    """Return the path from `start` to the node that is the most steps away; ties go to the first that is reached."""
     before = {start: start}
     level = [start]
     last = start

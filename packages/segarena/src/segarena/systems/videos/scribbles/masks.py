@@ -49,7 +49,7 @@ def scribbles_to_masks(
             control points; None draws it unchanged.
         fractions: meaning of the fractions; use "size" for lines of the published robot.
         rounding: rounding rule; "down" as in the published code, which shifts positions by up to
-            one pixel towards the first.
+            one pixel up and to the left.
 
     Returns:
         int16 (T, H, W).

@@ -99,7 +99,7 @@ def scribbles_from_prompts(
         fractions: meaning of the fractions. "size" writes them as the published robot does.
             "last-pixel" writes fractions that `to_pixels` converts back to exactly the same
             positions, for all positions that it can return.
-        times: start and end of each line.
+        times: start and end of each line in milliseconds.
 
     Raises:
         InvalidPrompt: a prompt is not a scribble, a line is outside the video or in several frames,
@@ -127,6 +127,8 @@ def to_pixels(
     fractions: Fractions = "last-pixel",
 ) -> NDArray[np.float64]:
     """Return a path of [x, y] fractions as (N, 2) positions (row, column) in a frame of `shape` (H, W).
+
+    Positions beyond the last pixel are moved to it.
 
     Raises:
         InvalidInput: the value of `fractions` is unknown.

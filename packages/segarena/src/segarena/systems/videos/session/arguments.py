@@ -40,8 +40,8 @@ def capped_limit(
     if is_valid and is_whole:
         is_valid = float(unchecked) % 1 == 0
     if not is_valid:
-        kind = "a whole number " if is_whole else ""
-        raise InvalidInput(f"{name}: expected {kind}more than 0, got {value!r}")
+        kind = "a whole number" if is_whole else "a number"
+        raise InvalidInput(f"{name}: expected {kind} above 0, got {value!r}")
     if value > most:
         warnings.warn(
             f"{name}: {value:g} exceeds the limit; {most:g} is used instead", stacklevel=3

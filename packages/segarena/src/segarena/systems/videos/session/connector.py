@@ -102,7 +102,7 @@ class Connector(Protocol):
         ...
 
     def finish(self) -> None:
-        """Mark all samples as finished."""
+        """Complete the records after the last sample."""
         ...
 
     def close(self) -> None:

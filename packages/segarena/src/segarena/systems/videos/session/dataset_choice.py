@@ -47,8 +47,9 @@ def choose_dataset(
     """Return the dataset for a plan: a specification if possible, so that reports can load it again.
 
     Raises:
-        InvalidInput: there is no dataset, there are two, or the subset has no ground truth.
-        DatasetMissing: a sequence does not exist.
+        InvalidInput: there is no dataset, there are two, or the subset is unknown or has no ground
+            truth.
+        DatasetMissing: a sequence does not exist in a dataset that cannot select sequences itself.
     """
     if subset not in LOCAL_SUBSETS:
         raise InvalidInput(

@@ -78,11 +78,11 @@ class DavisInteractiveSession:
         metric_to_optimize: "J", "F" or "J_AND_F": the robot draws in the frame with the lowest
             value of this metric.
         report_save_dir: folder for the report, created immediately; by default the folder of the
-            session.
+            session. A server keeps no report there.
         dataset: any video dataset instead of `davis_root`, by name ("demo-videos") or as an object.
         sequences: use only these sequences.
         folder: folder of the session. Passing the same folder again resumes the session; by default
-            a new folder is created.
+            a new folder is created in `report_save_dir`, or in `runs` without it.
         preset: parameters of the robot: "default", "local-1.0.4" or "server-2020".
         protocol: "careful", or "published" to reproduce the published package in every respect.
         seed: seed for the order.
@@ -90,7 +90,7 @@ class DavisInteractiveSession:
         clock: function that returns seconds since a fixed time; replaced in tests.
 
     Raises:
-        InvalidInput: an option is invalid, or there is no limit on either time or interactions.
+        InvalidInput: an option is invalid, or neither time nor interactions are limited.
         StoreError: `report_save_dir` cannot be created.
         DatasetError, PluginError: on entry, if the data are missing.
         RunConflict: on entry, if the folder contains a different session or is in use.
@@ -228,7 +228,7 @@ class DavisInteractiveSession:
         return copy.deepcopy(dict(self._given[-1])) if self._given else None
 
     def frames(self) -> Sequence[Any]:
-        """Return the frames of the open sample, uint8 (H, W, 3) each, for sequences without a local copy."""
+        """Return the frames of the open sample, uint8 (H, W, 3) each, which a sequence without a local copy needs."""
         return self._at_work().frames()
 
     def next(self) -> bool:
@@ -298,9 +298,10 @@ class DavisInteractiveSession:
     def submit_masks(
         self, pred_masks: Any, next_scribble_frame_candidates: Sequence[int] | None = None
     ) -> None:
-        """Submit masks for the last scribbles; they are stored on disk when this method returns.
+        """Submit masks for the last scribbles.
 
-        A prediction after the sample's time limit is dropped, with a warning.
+        When this method returns, they are stored on disk, or the server has received them. A
+        prediction after the sample's time limit is dropped, with a warning.
 
         Args:
             pred_masks: object ids (T, H, W), 0 for the background.
@@ -330,7 +331,11 @@ class DavisInteractiveSession:
         self._left_at = self._clock()
 
     def get_report(self) -> Any:
-        """Return one row per interaction, frame and object, as a pandas DataFrame or, without pandas, a polars one."""
+        """Return the report so far as a pandas DataFrame or, without pandas, a polars one.
+
+        It has one row per interaction, frame and object. With a server, it has one row per
+        interaction, without scores.
+        """
         report = self._entered().report()
         try:
             pandas: Any = importlib.import_module("pandas")
@@ -340,6 +345,8 @@ class DavisInteractiveSession:
 
     def get_global_summary(self, save_file: str | Path | None = None) -> dict[str, Any]:
         """Return the curve, the area under it, and the value at 60 s; empty, with a warning, before the session ends.
+
+        With a server, the result contains the state of the run, its scores and its rank.
 
         Args:
             save_file: also write the summary to this file, as JSON.

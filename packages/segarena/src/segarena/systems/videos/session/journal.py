@@ -17,7 +17,7 @@ class SessionJournal:
     """An append-only file of JSON lines, each with a checksum.
 
     A line that was truncated when the process was killed is removed when the file is opened again.
-    Lines without checksums, from earlier versions, are accepted.
+    A file from an earlier version, in which no line has a checksum, is accepted.
 
     Args:
         path: the file; created unless it exists.
@@ -50,7 +50,8 @@ class SessionJournal:
         """Write one entry, which is stored on disk when this method returns.
 
         Raises:
-            StoreError: the disk is full. Earlier entries are kept.
+            StoreError: the entry cannot be written, for example because the disk is full. Earlier
+                entries are kept.
         """
         place = self._file.tell()
         try:
@@ -77,7 +78,7 @@ def read_entries(path: Path) -> tuple[list[Submission], int]:
     """Return the entries of a journal, which may be missing, and the number of bytes in complete lines.
 
     Raises:
-        StoreError: a complete line is damaged.
+        StoreError: a complete line is damaged, or only some lines have checksums.
     """
     data = path.read_bytes() if path.is_file() else b""
     # Only complete lines end with a newline; a line cut off by a crash was never confirmed to the

@@ -3,6 +3,7 @@
     FOLDER/run.json, records/, ...   an ordinary run, for `segarena report`; a sequence is written when it is finished
     FOLDER/session.json              the session's key and its start
     FOLDER/submissions.jsonl         every answer: its masks, its seconds, and the time spent so far
+    FOLDER/result_START.csv          the report, unless it has another folder; `.tmp.csv` until the session is finished
 
 A killed session is resumed by replaying the predictions for its unfinished sequence. Users depend
 only on what they are shown, so they draw the same lines again.

@@ -70,7 +70,10 @@ def batched_jaccard(
     average_over_objects: bool = True,
     nb_objects: int | None = None,
 ) -> NDArray[np.float64]:
-    """Return J of each frame (B,), or of each frame and object (B, N); the target comes first, 255 is background."""
+    """Return J of each frame, (B,), averaged over objects, or of each frame and object, (B, N).
+
+    The target is the first argument; its label 255 is background.
+    """
     values = _judged(y_true, y_pred, nb_objects).jaccard.T
     return values.mean(axis=1) if average_over_objects else values
 
@@ -82,20 +85,23 @@ def batched_f_measure(
     nb_objects: int | None = None,
     bound_th: float = 0.008,
 ) -> NDArray[np.float64]:
-    """Return F of each frame (B,), or of each frame and object (B, N); the target comes first, 255 is background."""
+    """Return F of each frame, (B,), averaged over objects, or of each frame and object, (B, N).
+
+    The target is the first argument; its label 255 is background.
+    """
     values = _judged(y_true, y_pred, nb_objects, bound_th).contour.T
     return values.mean(axis=1) if average_over_objects else values
 
 
 class InteractiveScribblesRobot:
-    """The published robot with its own defaults; a session uses `preset='local-1.0.4'` instead.
+    """The published robot with its own defaults; a session by default uses `preset='local-1.0.4'` instead.
 
     Args:
         kernel_size: diameter of the disk that opens an error, as a share of the square root of the
             error's area.
         max_kernel_radius: largest radius of that disk, in pixels.
         min_nb_nodes: skeletons with fewer pixels yield no line.
-        nb_points: number of points in a line.
+        nb_points: number of points in a line; a longer path of pixels keeps all its pixels.
 
     Raises:
         InvalidInput: a number is out of its range.

@@ -45,8 +45,8 @@ SERVER_REPORT_COLUMNS = ("session_id", "sequence", "scribble_idx", "interaction"
 
 
 MOST_DIFFERENCE = 2.0
-"""Maximum mean difference of equal frames, of 255. JPEG decoders round differently, but two frames
-of one video differ by more."""
+"""Maximum mean difference, of 255, at which two images count as the same frame. JPEG decoders round
+differently, but two frames of one video differ by more."""
 
 
 class LocalImages:
@@ -280,7 +280,7 @@ class ServerConnector:
         return sample
 
     def _called(self, sample: VideoSample) -> str:
-        """Return the name of a sequence: that of the local copy, or else its key on the server."""
+        """Return the name of a sequence: that of the local copy, or without one, its key on the server."""
         if sample.id not in self._names:
             own_name = None
             if self._images is not None:

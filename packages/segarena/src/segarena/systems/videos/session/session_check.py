@@ -62,7 +62,7 @@ def _check_answers(
             journalled.add((sample, repeat, entry["interaction"], object_id, text))
     differing = {sample for sample, *_ in recorded ^ journalled}
     for sample in sorted(differing):
-        yield _error(f"{journal} lacks predictions for {sample} that are in the records")
+        yield _error(f"{journal} and the records have different predictions for {sample}")
 
 
 def _report_rows(report: Path) -> set[str]:

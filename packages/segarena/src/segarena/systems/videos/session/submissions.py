@@ -41,8 +41,8 @@ class Submission(TypedDict):
 def open_session_file(path: Path, report_folder: Path) -> dict[str, str]:
     """Read the identity of a session, its `session_id` and its `started` time; create the file if it is missing.
 
-    No two reports in `report_folder` have the same second: a session that finds an existing one
-    uses the next second.
+    No two reports in `report_folder` have the same start time in their names: a session that finds
+    an existing report uses the next free second.
 
     Raises:
         StoreError: the folder is not writable, or the file is damaged.
@@ -119,7 +119,7 @@ def decode_answer(entry: Submission, shape: tuple[int, ...]) -> Prediction:
 
 
 def cast_object_ids(masks: Any, objects: int) -> Any:
-    """Return object ids as uint8; return anything else unchanged, because the session checks types.
+    """Return whole object ids as uint8; return anything else unchanged, because the session checks types.
 
     Raises:
         PredictionInvalid: an object id is above `objects`.

@@ -43,15 +43,16 @@ class ScribbleRobot:
     per person. Otherwise the robot draws on the objects in the frame that shows most of them, as if
     the prediction were empty.
 
-    The dialogue ends if the robot has nothing to draw: silently if there is no error, otherwise
-    with a warning.
+    If the robot has nothing to draw, it warns, unless there is no error. In mode "checked", the
+    dialogue then ends.
 
     Args:
         preset: published set of parameters: "default", "local-1.0.4" or "server-2020"; see
             `segarena.systems.videos.robot.settings`.
         mode: "checked": lines stay on the true label, thin errors also get lines, and if no error
-            in the worst frame is large enough, the next frame is tried. "published": as in the
-            published code, which tries no other frame, draws nothing in this round, and continues.
+            in the worst frame is large enough, the next worst frame is tried. "published": as in
+            the published code, which then tries no other frame, draws nothing in this round, and
+            continues.
         ties: rule for ties in the skeleton: "raster" or "permutation"; None means "permutation" in
             mode "published" and "raster" in mode "checked".
         judge: criterion for the worst frame: "j_and_f", "jaccard" or "contour".
@@ -105,7 +106,7 @@ class ScribbleRobot:
         return max(1, len(_first_scribbles(sample)))
 
     def next(self, turn: Turn) -> Sequence[Scribble] | None:
-        """Return the lines of this round; None if there are none, or () if the robot may be silent.
+        """Return the lines of this round. If there are none, return None, or () if `may_be_silent`.
 
         The robot's lines are all in one frame; people's lines may be in several. An image is
         treated as a video of one frame, whose lines have no frame coordinate.
@@ -137,7 +138,7 @@ class ScribbleRobot:
         return prompts_from_scribbles(data, turn.sample.shape)
 
     def _correction(self, turn: Turn) -> Sequence[Scribble]:
-        """Return the lines of a later round, in one of the frames requested by the last prediction."""
+        """Return the lines of a later round, in a frame that the last prediction requests, by default in any frame."""
         quality = frame_quality(self._metric.of(turn.comparison), self._judge)
         previous = turn.dialogue.previous
         candidates = None if previous is None else previous.candidates

@@ -158,7 +158,8 @@ def rounds_figures(
         for user, segmenter in pairs:
             label = user if has_one_segmenter else segmenter
             pair = (user, segmenter)
-            curves.append(_curve(label, colours[pair], points[pair]))
+            if pair in points:
+                curves.append(_curve(label, colours[pair], points[pair]))
         curves += _floor_curves({user for user, _ in pairs}, floor_points, _floor_colours(floors))
         chart = line_chart(
             curves,

@@ -298,6 +298,8 @@ def segmenter_capabilities(segmenter: object) -> SegmenterCapabilities:
 
 def _sample_kinds(segmenter: object) -> frozenset[str]:
     declared = getattr(segmenter, "sample_kinds", IMAGES)
+    if isclass(segmenter) and isinstance(declared, property):
+        declared = IMAGES  # known only of an instance
     return frozenset(_names(segmenter, "sample_kinds", declared, '{"image"}'))
 
 
@@ -327,7 +329,8 @@ def metric_capabilities(metric: Metric) -> MetricCapabilities:
 def prompt_kinds(plugin: object) -> frozenset[str] | None:
     """Return the prompt kinds of a segmenter or user; None if undeclared."""
     declared = getattr(plugin, "prompt_kinds", None)
-    if declared is None:
+    # The property of a class is known only of an instance.
+    if declared is None or (isclass(plugin) and isinstance(declared, property)):
         return None
     kinds = frozenset(_names(plugin, "prompt_kinds", declared, '{"click"}'))
     unknown = kinds - PROMPT_KINDS

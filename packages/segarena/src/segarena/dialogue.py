@@ -161,7 +161,7 @@ def as_prediction(
     whole = whole and not (is_float and (mask != np.floor(mask)).any())
     if not whole:
         wanted = "labels 0..255" if objects > 1 else "a bool mask"
-        raise PredictionInvalid(f"{name}: expected {wanted}, got {_values_of(mask)}")
+        raise PredictionInvalid(f"{name}: expected {wanted}, got {_values_of(mask, objects)}")
     mask_type = np.uint8 if objects > 1 else np.bool_
     return replace(prediction, mask=mask.astype(mask_type))
 
@@ -185,13 +185,14 @@ def _kind_of(answer: Any) -> str:
     return f"{article} {type(answer).__name__}"
 
 
-def _values_of(mask: Any) -> str:
+def _values_of(mask: Any, objects: int) -> str:
     """Describe the invalid values of a mask, and how to convert them."""
+    advice = "return the label of each pixel" if objects > 1 else "threshold it first"
     if mask.dtype.kind in "iu":
         values = np.unique(mask)
         if values.tolist() == [0, 255]:
             return f"{mask.dtype} with the values 0 and 255; return mask > 0"
         if len(values) <= _MAX_NAMED:
             listed = ", ".join(map(str, values.tolist()))
-            return f"{mask.dtype} with the values {listed}; threshold it first"
-    return f"other {mask.dtype} values; threshold it first"
+            return f"{mask.dtype} with the values {listed}; {advice}"
+    return f"other {mask.dtype} values; {advice}"

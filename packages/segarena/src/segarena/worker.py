@@ -163,7 +163,9 @@ class Stream:
         header = _header_of(text)
         announced = header.pop("arrays", [])
         if not isinstance(announced, list):
-            raise ProtocolError("the arrays announced in the header differ from those in the body")
+            raise ProtocolError(
+                f"expected a list of arrays in the header, got {type(announced).__name__}"
+            )
         shapes = [_checked(each) for each in announced]
         # Arrays in shared files have no bytes in the body.
         announced_bytes = sum(_bytes_of(*each) for each in shapes if each[2] is None)

@@ -84,7 +84,10 @@ def _state(file: Path) -> str:
 
 
 def _is_settled(file: Path) -> bool:
-    found = file.stat()
+    try:
+        found = file.stat()
+    except OSError:  # removed meanwhile
+        return False
     return time.time_ns() - max(found.st_mtime_ns, found.st_ctime_ns) > _SETTLED_NS
 
 
@@ -110,6 +113,8 @@ def _write_cache(rows: Sequence[tuple[str, str, str]]) -> None:
         with closing(sqlite3.connect(hash_cache_file())) as cache, cache:
             cache.execute(_TABLE)
             cache.executemany("INSERT OR REPLACE INTO hashes VALUES (?, ?, ?)", rows)
+    except sqlite3.OperationalError:  # locked by another process, or the disk is full
+        return
     except sqlite3.DatabaseError:  # damaged; the next call creates it anew
         hash_cache_file().unlink(missing_ok=True)
     except (OSError, sqlite3.Error):

@@ -64,7 +64,10 @@ def extract_zip(
         _check_password(archive, wanted, password)
         # Check all members before anything is written.
         wanted_bytes = sum(entry.file_size for entry in wanted)
-        free_bytes = shutil.disk_usage(archive.parent).free
+        place = folder.absolute()
+        while not place.exists():
+            place = place.parent
+        free_bytes = shutil.disk_usage(place).free
         if wanted_bytes > free_bytes:
             raise OSError(errno.ENOSPC, "the archive needs more space than is free", str(archive))
         _extract(archive, wanted, targets, folder, password, until)

@@ -92,7 +92,7 @@ def mask_ap(
     """
     if not max_detections or min(max_detections) < 1:
         raise InvalidInput(
-            f"max_detections: expected numbers of at least 1, got {max_detections!r}"
+            f"max_detections: expected one or more limits of at least 1, got {max_detections!r}"
         )
     overlaps_by_class: dict[Hashable, list[_Overlaps]] = {}
     for image in images:

@@ -99,7 +99,7 @@ def read_paper(path: Path) -> PaperFile:
         return msgspec.toml.decode(path.read_bytes(), type=PaperFile)
     except OSError as error:
         raise InvalidInput(
-            f"{path}: expected a file of published tables, {error.strerror}"
+            f"{path}: expected a file of published tables; {error.strerror}"
         ) from error
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInput(f"{path}: expected TOML with published tables; {error}") from error
@@ -349,7 +349,7 @@ def _fill_template(template: str, words: RowWords) -> str:
 
 
 def _split_figures(cell: str, count: int) -> list[str]:
-    """Split a cell such as "6.44±0.85" into its `count` figures."""
+    """Split a cell such as "6.44±0.85" into its `count` figures; a cell without figures gives empty texts."""
     if cell.lower() in NO_FIGURE:
         return [""] * count
     parts = [part.strip() for part in cell.split("±")]

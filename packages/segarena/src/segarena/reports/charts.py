@@ -429,6 +429,8 @@ def _round_ticks(low: float, high: float) -> tuple[float, ...]:
 
 def _labelled_categories(categories: Sequence[str], slot_px: float) -> list[int]:
     """Return the indices of the categories to label: evenly spaced ones, and always the last."""
+    if not categories:
+        return []
     last = len(categories) - 1
     longest = max((len(category) for category in categories), default=1)
     # The page enlarges the text on phones, where labels must not overlap either.

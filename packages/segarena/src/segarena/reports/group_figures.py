@@ -80,7 +80,8 @@ def target_groupings(
                 found[name] = (values, {})
         elif is_size and len(distinct) > 3:
             sizes = _finite_sizes(values)
-            found[name] = (_thirds(sizes), sizes)
+            if sizes:
+                found[name] = (_thirds(sizes), sizes)
     return found
 
 

@@ -152,10 +152,12 @@ def participants_sheet(found: Sequence[HumanRounds]) -> Sheet:
     rows: list[tuple[Cell, ...]] = []
     for human in found:
         people = dict.fromkeys(human.rounds["person"])
-        for number, (person, user) in enumerate(product(people, human.users), start=1):
+        numbers = {person: number for number, person in enumerate(people, start=1)}
+        for person, user in product(people, human.users):
             own = human.rounds.filter(person=person, user=user)
             if own.height:
-                rows.append((f"person {number}", user, human.run.label, *_person_cells(own)))
+                label = f"person {numbers[person]}"
+                rows.append((label, user, human.run.label, *_person_cells(own)))
     head = (
         "Person",
         "User",

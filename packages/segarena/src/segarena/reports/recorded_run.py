@@ -323,13 +323,13 @@ class Run:
         return masks
 
 
-@lru_cache(maxsize=8)
 def _is_unloaded(dialogue: DialogueRecord) -> bool:
     """Return whether a dialogue represents a sample that could not be loaded."""
     failure = dialogue.failure or ""
     return not dialogue.target and failure.startswith(LOADING_PREFIX)
 
 
+@lru_cache(maxsize=8)
 def sample_rows(
     run: Run,
     table: str,

@@ -84,8 +84,10 @@ def seconds_text(seconds: float) -> str:
     """Format a duration in ms or s with three significant digits; "–" for NaN."""
     if math.isnan(seconds):
         return "–"
-    # From 0.9995 s, milliseconds would be formatted as "1e+03 ms".
-    return f"{seconds * 1000:.3g} ms" if seconds < 0.9995 else f"{seconds:.3g} s"
+    # From 0.9995 s, milliseconds would be formatted as "1e+03 ms", and from 999.5 s, seconds as "1e+03 s".
+    if seconds < 0.9995:
+        return f"{seconds * 1000:.3g} ms"
+    return f"{seconds:.3g} s" if seconds < 999.5 else f"{seconds:.0f} s"
 
 
 def count_text(

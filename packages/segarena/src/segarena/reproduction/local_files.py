@@ -57,7 +57,7 @@ class LocalFiles:
         return None
 
     def weights_of(self, name: str) -> Path | None:
-        """Return the weights file with this name, or None."""
+        """Return the path of the weights file with this name, or None if there is none."""
         if self.weights is None or not name:
             return None
         file = safe_join(self.weights, name)

@@ -34,7 +34,7 @@ def check_bootstrap(repeats: int, level: float) -> None:
     """
     if repeats < 1 or not 0 < level < 1:
         raise InvalidInput(
-            f"expected repeats of at least 1 and a level within 0..1, got {repeats} and {level}"
+            f"expected repeats of at least 1 and a level between 0 and 1, got {repeats} and {level}"
         )
 
 

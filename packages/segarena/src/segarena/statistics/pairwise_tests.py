@@ -202,7 +202,7 @@ class _StepDown:
         return np.where(self._observed > 0, p_values, 1.0)
 
     def _hits(self, signs: _Single) -> NDArray[np.int64]:
-        """Count for each pair the flips in which the largest statistic up to this pair reaches the observed one."""
+        """Count for each pair the flips in which its statistic, or that of a pair before it, reaches the observed one."""
         totals: _Single | None = None
         if self._cluster_means is not None:
             totals = self._cluster_means.astype(np.float32) @ signs
@@ -261,9 +261,10 @@ def _count_hits(
     largest: _Single,
     observed: _Single,
 ) -> NDArray[np.int64]:
-    """Count for each pair the flips in which `largest`, or a statistic up to this pair, reaches the observed one.
+    """Count for each pair the flips in which the largest statistic up to this pair reaches the observed one.
 
-    The largest statistic up to each pair replaces the values in `statistics`, (pairs, flips).
+    That is the largest of `largest`, of the pair's statistic and of those before it. It replaces
+    the values in `statistics`, (pairs, flips).
     """
     # Process row by row, which is faster than `accumulate`, which processes single values.
     for row in statistics:

@@ -23,7 +23,7 @@ def area_under_roc(first: ArrayLike, second: ArrayLike) -> float:
     high = np.asarray(second, dtype=np.float64)
     if not _is_valid(low) or not _is_valid(high):
         raise InvalidInput(
-            f"ROC: expected values without NaN in both, got shapes {low.shape} and {high.shape}"
+            f"ROC: expected two lists of values without NaN, got shapes {low.shape} and {high.shape}"
         )
     wins = _below(np.sort(low), high).sum()
     pairs = low.size * high.size

@@ -190,7 +190,7 @@ def _check_positions(
     is_pairs = clicks.ndim == 2 and clicks.shape[1] == 2 and len(clicks) > 0
     if not is_pairs or clicks.dtype.kind not in "ui":
         raise InvalidInput(
-            f"clicks: expected (n, 2) whole (row, column), n >= 1, got {clicks.dtype} {clicks.shape}"
+            f"clicks: expected whole (row, column) pairs, at least one, got {clicks.dtype} {clicks.shape}"
         )
     is_outside = ((clicks < 0) | (clicks >= np.asarray(shape))).any(axis=1)
     outside = int(is_outside.sum())

@@ -229,8 +229,13 @@ def judge(
         runs: dict[str, Path] = {}
         for written in segmenter:
             # Options of a segmenter may contain characters that are invalid in file names.
-            folder_name = re.sub(r"[^\w.-]+", "-", written).strip("-")
-            runs[written] = folder / (folder_name or "run")
+            folder_name = re.sub(r"[^\w.-]+", "-", written).strip("-") or "run"
+            run = folder / folder_name
+            number = 2
+            while run in runs.values():
+                run = folder / f"{folder_name}-{number}"
+                number += 1
+            runs[written] = run
         failures = 0
         for written, run in runs.items():
             failures += run_and_show(

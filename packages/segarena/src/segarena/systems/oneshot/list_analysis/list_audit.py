@@ -148,9 +148,9 @@ def _find_cross_class(table: pl.DataFrame) -> Iterator[FindingParts]:
     rows = table.filter(pl.col("cross_class") & (pl.col("level").fill_null("") != "L4"))
     if not rows.height:
         return
-    support_class = pl.col("support_classes").list.first()
-    couple = pl.concat_str("class", support_class, separator="/")
-    couples = sorted(rows.select(couple).to_series().unique().to_list())
+    shown = rows.explode("support_classes").filter(pl.col("support_classes") != pl.col("class"))
+    couple = pl.concat_str("class", "support_classes", separator="/")
+    couples = sorted(shown.select(couple).to_series().unique().to_list())
     percent = 100 * rows.height / table.height
     message = (
         f"{rows.height} rows ({percent:.1f} %) show a class other than the requested one, "

@@ -87,9 +87,10 @@ def counts_from_records(records: pl.DataFrame) -> PixelCounts:
             "expected one user and one repeat, got several; run again with --user support alone"
         )
     failed = records.filter(pl.col("failure").is_not_null())
-    answered = with_target.filter(pl.col("failure").is_null()).unique(
-        ["sample", "target"], keep="last", maintain_order=True
-    )
+    answered = with_target.filter(pl.col("failure").is_null())
+    # A pair that failed after some rounds has failed.
+    answered = answered.join(failed, on=["sample", "target"], how="anti", maintain_order="left")
+    answered = answered.unique(["sample", "target"], keep="last", maintain_order=True)
     if not answered.height:
         raise InvalidInput(f"no pair was answered ({failed.height} failed); the records state why")
     pairs = _pairs_of_records(answered)

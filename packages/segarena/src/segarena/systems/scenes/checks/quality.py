@@ -211,7 +211,7 @@ def _shape_defects(
     if len(spikes):
         message = (
             f"expected corners of more than {limits.spike_degrees:g} degrees, "
-            f"got {len(spikes)} sharper ones"
+            f"got {len(spikes)} sharper {'one' if len(spikes) == 1 else 'ones'}"
         )
         sharpest = _as_position(points[spikes[0]])
         yield scene.defect("spike", message, region, severity="warning", place=sharpest)

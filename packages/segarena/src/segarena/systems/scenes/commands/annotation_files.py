@@ -194,7 +194,9 @@ def check_annotations(
         most = None if everything else _SHOWN
         show_defects(found, most=most)
         counts = Counter(defect.severity for defect in found)
-        totals = f"{counts['error']} errors, {counts['warning']} warnings, {counts['note']} notes"
+        totals = ", ".join(
+            count_text(counts[severity], severity) for severity in ("error", "warning", "note")
+        )
         typer.echo(f"{_counted(scenes)}: {totals}")
     if counts["error"]:
         raise typer.Exit(FAILURES)

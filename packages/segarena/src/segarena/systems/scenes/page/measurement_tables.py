@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from segarena.reports.cells import Cell, Value
 from segarena.reports.sheets import Sheet
+from segarena.reports.wording import count_text
 from segarena.systems.scenes.edges.edge_summary import EdgeSummary
 from segarena.systems.scenes.edges.region_measures import RegionSummary
 from segarena.systems.scenes.measures.agreement_summary import AgreementSummary
@@ -166,7 +167,7 @@ def edges_sheet(summary: EdgeSummary, occurrence: str) -> Sheet:
         rows.append((name, *(Value(mean=value) for value in values)))
     return Sheet(
         name="edges",
-        caption=f"Edges, {len(summary.images)} images.",
+        caption=f"Edges, {count_text(len(summary.images), 'image')}.",
         head=("", "Threshold", "Recall", "Precision", "F"),
         rows=tuple(rows),
         notes=(

@@ -37,7 +37,7 @@ class Connector(Protocol):
     """Provides samples and scribbles, accepts predictions, measures time and writes records.
 
     One sample is open at a time. The session rejects calls in the wrong order before they reach the
-    connector.
+    connector. A server measures the time itself, so its connector ignores `spend` and `give_up`.
 
     Attributes:
         rules: the benchmark's rules, as far as they are known on this machine.
@@ -94,11 +94,14 @@ class Connector(Protocol):
         ...
 
     def report(self) -> pl.DataFrame:
-        """Return the report so far, with the columns of `segarena.systems.videos.measures.challenge_report`."""
+        """Return the report so far, with the columns of `segarena.systems.videos.measures.challenge_report`.
+
+        With a server, it has one row per interaction, without scores.
+        """
         ...
 
     def summary(self) -> dict[str, Any]:
-        """Return the summary of the predictions so far."""
+        """Return the summary of the predictions so far, or what a server says about the run."""
         ...
 
     def finish(self) -> None:

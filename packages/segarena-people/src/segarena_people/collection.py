@@ -94,7 +94,8 @@ class CollectedPrompt:
         """Mask of the goal: the region that the person was asked to mark.
 
         Raises:
-            InvalidInput: the prompt names no goal file, and the collection was opened without a dataset.
+            InvalidInput: the prompt names no goal file, and its goal is not a whole object or the
+                collection was opened without a dataset.
             InvalidMask: the mask file cannot be used.
         """
         if self.row.goal_mask:
@@ -108,7 +109,7 @@ class CollectedPrompt:
 
     @property
     def previous(self) -> Mask | None:
-        """Mask that the person was asked to correct; None in the first round."""
+        """Mask that the person was asked to correct; None if the row names none, as in the first round."""
         name = self.row.previous_mask
         return self._files.read(PREVIOUS, name, self.shape) if name else None
 
@@ -131,7 +132,8 @@ class CollectedPrompt:
         """The prompt in the format of simulated users; if it has several lines, the last one.
 
         Raises:
-            InvalidPrompt: the points of the prompt are unknown; only a raster was recorded.
+            InvalidPrompt: the prompt has no points, for example because only a raster was recorded,
+                or a point is not finite.
         """
         return convert_prompt(self.row)
 
@@ -140,14 +142,14 @@ class CollectedPrompt:
         """All lines of the prompt in the format of simulated users; see `segarena_people.prompts.convert_prompts`.
 
         Raises:
-            InvalidPrompt: only a raster of it is known.
+            InvalidPrompt: as for `prompt`.
         """
         return convert_prompts(self.row)
 
     def ink(self, stroke_px: float | None = None) -> Mask:
         """Return the ink as a mask: the raster if there is one, else the lines.
 
-        Lines have the given width, or each its own. Lines without a known width are one pixel wide.
+        Lines have the given width, or the width in the table. Without either they are one pixel wide.
 
         Raises:
             InvalidPrompt: the prompt has neither a raster nor points.
@@ -311,7 +313,7 @@ def read_source(folder: Path) -> CollectionSource:
 
 
 def find_dataset(path: Path) -> str | None:
-    """Return the dataset that was shown to people, as named in a collection's or a study export's folder.
+    """Return the dataset shown to people, as named in the folder of a collection or study export; None without one.
 
     Args:
         path: the folder, or the prompt table in it.

@@ -52,7 +52,7 @@ class ImportedPrompt:
 
 UnitReader: TypeAlias = Callable[[], Iterable[ImportedPrompt]]
 Units: TypeAlias = Mapping[str, UnitReader]
-"""Functions that read the units, in order, by the unit names used in messages."""
+"""Functions that read the units, in order; the keys are the names of the units in messages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

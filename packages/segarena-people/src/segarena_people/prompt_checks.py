@@ -22,9 +22,10 @@ _NAMES_IN_BATCHES = ("person", "display_mode")
 def check_prompts(frame: pl.DataFrame) -> list[Finding]:
     """Return all findings about a table from `read_prompt_frame`, errors first; [] if there are none.
 
-    Errors are empty fields, unknown category values, numbers that are not finite, times that run
-    backwards, duplicate ids, prompts with fewer points than their kind needs, prompts with both
-    points and a raster, and images that a person saw a second time in the main part of a study.
+    Errors are empty fields, unknown category values, duplicate ids, pictures without pixels, numbers
+    that are negative or not finite, times that run backwards, points far outside the picture, prompts
+    with fewer points than their kind needs, prompts with both points and a raster, clicks or boxes
+    with a raster, and images that a person saw a second time in the main part of a study.
     """
     errors = list(_errors(frame))
     notes = list(_notes(frame))
@@ -36,8 +37,8 @@ def check_prompts(frame: pl.DataFrame) -> list[Finding]:
 def check_collection(collection: Collection) -> list[Finding]:
     """Read every mask of a collection and return all findings about them, errors first.
 
-    Errors are unusable masks, and empty goals and strokes. Prompts whose goal must come from a
-    dataset produce a note.
+    Errors are unusable masks, empty goals, and empty rasterized strokes. Prompts whose goal must come
+    from a dataset produce a note.
     """
     broken = dict[str, None]()
     blank = set[str]()
@@ -103,7 +104,7 @@ def _errors(frame: pl.DataFrame) -> Iterator[tuple[int, str]]:
     wrong = pl.any_horizontal(~pl.col(floats).is_finite() | is_negative)
     yield (
         frame.filter(wrong).height,
-        f"rows with a number that is not finite or below 0 in {', '.join(floats)}",
+        f"rows with a number that is negative or not finite in {', '.join(floats)}",
     )
     yield from _errors_of_points(frame)
     main = dealt.filter(pl.col("purpose") == "main")

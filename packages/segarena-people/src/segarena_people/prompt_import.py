@@ -40,9 +40,10 @@ class ImportSummary:
     Attributes:
         prompts: number of prompts.
         people: number of identified people.
-        units: number of units, such as files or images, in the format's terms.
+        units: number of units that were read or skipped; each format has its own units, such as
+            files or images.
         left_out: reason for each skipped unit.
-        findings: problems of the table.
+        findings: errors and notes about the table.
     """
 
     prompts: int

@@ -1,8 +1,8 @@
 """One prompt by a person: its goal, its points, and the display conditions.
 
-Positions are x from the left edge and y from the top, in pixels of the picture and in CSS pixels of
-the window. They may lie slightly outside the picture. `convert_prompt` converts them to (row,
-column).
+Positions are x from the left edge and y from the top, in pixels of the picture and again in CSS
+pixels of the window. They may lie slightly outside the picture. `convert_prompt` converts them to
+(row, column).
 
 Fields that an imported collection cannot provide are empty or 0.
 """
@@ -21,7 +21,7 @@ from segarena.prompts import Box, Click, Lasso, Scribble
 
 PromptKind: TypeAlias = Literal["click", "box", "scribble", "lasso"]
 GoalKind: TypeAlias = Literal["object", "missing", "surplus"]
-"""Region to mark: the object, a part that the previous mask misses, or a surplus part of it."""
+"""Region to mark: the object, a part of it that the previous mask misses, or a surplus part of that mask."""
 TrialPurpose: TypeAlias = Literal["main", "training", "attention"]
 DeviceKind: TypeAlias = Literal["pc", "mobile"]
 PointerKind: TypeAlias = Literal["mouse", "touch", "pen", "keyboard"]
@@ -73,7 +73,7 @@ class PersonPrompt(msgspec.Struct, frozen=True, kw_only=True):
         purpose: part of the study: main, training, attention.
         round: round, counted from 1.
         kind: click, box, scribble, lasso.
-        is_positive: whether the prompt marks the object; negative prompts lie outside the object.
+        is_positive: whether the prompt marks the object; a negative prompt marks the background.
         display_mode: display mode of the target.
         device: device inferred from the pointer; `declared_device` is the person's statement.
         pointer: mouse, touch, pen, keyboard.

@@ -22,7 +22,7 @@ def rasterize_prompts(
     A click is drawn as a dot, a scribble as a line with round ends, a lasso as its closed outline,
     and a box as the outline of its pixels. For positions with three coordinates the last two are
     used; the slice or frame is ignored. A pixel is inked if the distance of its centre from the
-    line is at most half the width; lines of at most one pixel follow `pixels_between`.
+    line is at most half the width; lines of at most one pixel follow `rasterize_polyline`.
 
     Args:
         prompts: prompts inside the picture.

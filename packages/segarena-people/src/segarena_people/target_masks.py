@@ -50,8 +50,8 @@ class TargetMasks:
     def read(self, row: PersonPrompt) -> Mask:
         """Return the object of a prompt in the slice or frame that was shown, bool (H, W).
 
-        If the target has several objects, the prompt's `object_id` selects one; 0, the background,
-        selects all of them.
+        If the target has several objects, the prompt's `object_id` selects one; 0, the number of the
+        background, selects all of them.
 
         Raises:
             SampleInvalid: the sample has no such target.

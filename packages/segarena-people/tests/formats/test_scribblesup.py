@@ -100,9 +100,9 @@ def test_masks_of_the_boundary_dataset_serve_as_well(tmp_path):
     [
         (lambda text: text[:120], "expected XML"),
         (lambda text: text.replace("<tag>dog", "<tag>unicorn"), "the tag 'unicorn'"),
-        (lambda text: text.replace("<X>3</X>", "<X>nan</X>"), "X to be a number"),
-        (lambda text: text.replace("<X>3</X>", ""), "X to be a number"),
-        (lambda text: text.replace("<width>20", "<width>0"), "size/width to be a number"),
+        (lambda text: text.replace("<X>3</X>", "<X>nan</X>"), "X to be a finite number"),
+        (lambda text: text.replace("<X>3</X>", ""), "X to be a finite number"),
+        (lambda text: text.replace("<width>20", "<width>0"), "size/width to be a finite number"),
         (lambda text: '<!DOCTYPE a [<!ENTITY b "c">]>' + text, "without a document type"),
     ],
 )

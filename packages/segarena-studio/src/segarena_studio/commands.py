@@ -63,7 +63,7 @@ def studio(
         segarena studio --example
 
     Drawings are stored in the folder, in segarena-studio/. If the folder has images/ and masks/, only
-    the images are annotated. Stop with Ctrl-C; nothing is lost.
+    the images are annotated. Stop with Ctrl-C: drawings are kept, except in the demo.
     """
     with one_line_errors("stopped; start it again to continue"):
         if (folder is None) != example:
@@ -172,7 +172,7 @@ def look(
         list[str] | None,
         typer.Argument(
             metavar="DATASET|RUN...",
-            help="Datasets as for --dataset, run folders, folders above runs, folders of pictures. "
+            help="Datasets as for --dataset, run folders, folders of runs, folders of pictures. "
             "[default: the demo dataset]",
         ),
     ] = None,
@@ -203,7 +203,7 @@ def look(
     link; nothing is stored after Ctrl-C.
     """
     with one_line_errors("stopped; start it again to continue"):
-        # Before the server logs that the port is in use.
+        # Check the port first: the server would only log that it is in use.
         check_port(port)
         log_to(None, logging.ERROR)
         with tempfile.TemporaryDirectory(prefix="segarena-look-") as scratch:

@@ -25,7 +25,7 @@ MEMBER_ROLES = ("annotator", "reviewer", "lead")
 """Roles in a project; each includes the rights of those before it."""
 
 STATES = ("clean", "in progress", "finished", "in review", "returned", "approved")
-"""States of a task, in the order in which it passes through them."""
+"""States of a task, in their usual order."""
 
 
 class Project(OrmModel):
@@ -97,7 +97,7 @@ class Picture(OrmModel):
     width: Mapped[int]
     bytes: Mapped[int]
     place: Mapped[float] = mapped_column(Float)
-    """Position in the order of annotation, from 0 to 1 by the seed; the same for all frames of a video."""
+    """Position in the order of annotation, 0 to 1, derived from the seed; the same for all frames of a video."""
     made_at: Mapped[float] = mapped_column(Float)
 
 
@@ -164,7 +164,7 @@ class Draft(OrmModel):
     """Id chosen by the editor, so that a save sent twice counts once."""
     scene: Mapped[bytes] = mapped_column(LargeBinary)
     is_kept: Mapped[bool] = mapped_column(default=False)
-    """Whether a decision refers to this revision, which therefore is never pruned."""
+    """Whether this revision is never pruned, because a decision refers to it or the task started from it."""
     saved_at: Mapped[float] = mapped_column(Float)
 
 

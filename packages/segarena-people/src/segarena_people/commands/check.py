@@ -22,7 +22,7 @@ def check_command(
         ),
     ],
 ) -> None:
-    """Summarize a table of people's prompts and list its problems; for a folder, check its mask files too.
+    """Summarize a table of people's prompts and list its problems; if there are no errors, check a folder's masks too.
 
         segarena people check-prompts prompts.parquet
 

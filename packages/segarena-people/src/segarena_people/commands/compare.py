@@ -170,7 +170,7 @@ def _named_dataset(people: Path) -> str | None:
         if named is not None:
             build("dataset", dataset_spec(named))
     except SegarenaError as error:
-        # Users can be compared without pictures, as far as goals are in files.
+        # Users can be compared without pictures, as long as the goals are in files.
         typer.secho(
             f"the dataset named in {people} is not used: {error}; name it with --dataset",
             fg="yellow",

@@ -87,7 +87,7 @@ def import_command(
         segarena people import medscribble ScribblePrompt/MedScribble --out collections/medscribble
 
     The folder appears only after the import is complete. Exit code 0: everything was imported; 1:
-    something was skipped, and is listed; 2: nothing could be imported.
+    something was skipped, or the table has errors; 2: nothing could be imported.
     """
     with one_line_errors("stopped; nothing was written"):
         found = find_format(form)

@@ -53,7 +53,7 @@ FEATURE_DEFINITIONS: Mapping[str, Mapping[str, str]] = {
 """Feature names for each prompt kind, with their definitions."""
 
 COARSE_FEATURES: Mapping[str, Sequence[str]] = {"scribble": COARSE_STROKE_FEATURES}
-"""Features that do not depend on the width of the drawing tool, for prompt kinds with features that do."""
+"""For prompt kinds with features that depend on the width of the drawing tool: the features that do not."""
 
 
 @dataclass(
@@ -68,8 +68,8 @@ class MeasuredAnswer:
     Attributes:
         values: features; None if there is no answer or it cannot be measured.
         behaviour: measures of user shift; None if `values` is None, and for boxes.
-        prompts: prompts of the answer; () if only a raster is known.
-        refusal: message of the error that the simulated user raised.
+        prompts: prompts of the answer; () if there are none or only a raster is known.
+        refusal: message of the error that the simulated user raised; "" without an error.
     """
 
     values: FeatureVector | None
@@ -97,7 +97,7 @@ class MeasurementJob:
     seed: int = 0
 
     def open(self) -> Callable[[tuple[int, int]], dict[str, Any]]:
-        """Open the collection and build the simulated user."""
+        """Open the collection and build the simulated user, if any; return a function that measures a unit."""
         collection = Collection.open(self.people, self.dataset)
         if self.user is None:
             return lambda unit: _encode_measured(measure_person(collection[unit[0]]))
@@ -152,14 +152,14 @@ def measure_person(given: CollectedPrompt) -> MeasuredAnswer:
 
 
 def measure_reply(given: CollectedPrompt, reply: UserReply) -> MeasuredAnswer:
-    """Measure a simulated user's reply to a question that a person answered, drawn in that person's stroke width."""
+    """Measure a user's reply to a question that a person answered; strokes are drawn in that person's width."""
     if not reply.prompts:
         return MeasuredAnswer(values=None, refusal=reply.refusal)
     return _measured(given, reply.prompts)
 
 
 def _measured(given: CollectedPrompt, prompts: Sequence[PlanarPrompt]) -> MeasuredAnswer:
-    """Return the features of the prompts, or of the person's raster if there are no prompts."""
+    """Measure the first click or box, or all strokes together; without prompts, the person's raster."""
     goal = given.goal
     target = requested_target(given)
     is_too_small = given.row.kind == "scribble" and np.count_nonzero(goal) < LEAST_GOAL_PX
@@ -194,9 +194,9 @@ def answer_ink(given: CollectedPrompt, prompts: Sequence[PlanarPrompt]) -> Mask:
 
 
 def stroke_width_px(given: CollectedPrompt) -> float:
-    """Return the width of a person's line: from the table, else estimated from the raster, else one pixel.
+    """Return the width of a person's line in pixels, at least 1: from the table, or estimated from the raster.
 
-    The estimate for a raster is the depth of its centre line. A simulated user's strokes are drawn
+    The estimate for a raster follows from the depth of its centre line. A simulated user's strokes are drawn
     in the same width, so that the width does not reveal the user.
     """
     drawn = given.drawn

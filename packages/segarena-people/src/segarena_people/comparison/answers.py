@@ -21,7 +21,7 @@ _IMPORT_FORMATS = {".csv": "csv", ".zip": "study"}
 
 
 def open_collection(path: str | Path, dataset: str | None = None) -> Collection:
-    """Open a collection; the error message for any other path explains how to create a collection.
+    """Open a collection; if the path is one that can be imported, the error message says how.
 
     Raises:
         InvalidInput: the path does not exist, or contains no prompt table.

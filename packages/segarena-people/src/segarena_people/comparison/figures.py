@@ -28,7 +28,7 @@ Histogram = NDArray[np.float64]
     eq=False,
 )
 class ScopeFeatures:
-    """Features of a scope's answers: one vector per answer of each person, (answers, features) per user."""
+    """Features of a scope's answers: for each person, a vector per answer; for each user, (answers, features)."""
 
     people: Mapping[str, Sequence[Histogram]]
     users: Mapping[str, Histogram]
@@ -43,7 +43,7 @@ _INNER = (0.005, 0.995)
 
 
 def separation_figure(every: Sequence[ScopeResult], definition: str) -> Figure | None:
-    """Draw the AUC of each user in a row of its own, and the range of AUCs between people as a band behind.
+    """Draw each user's AUC in a row, over a band with the range of AUCs between people; None without AUCs.
 
     Args:
         every: scopes; each scope with a compared user gets a chart.
@@ -58,8 +58,8 @@ def separation_figure(every: Sequence[ScopeResult], definition: str) -> Figure |
     has_pairs = any(found.pairs for found in shown)
     if has_pairs:
         marks = (
-            "Each small dot is one person, the large one their median. "
-            "The band shows pairs of people, from the least to the most similar pair."
+            "Each small dot is one person, or one pair in the row of two people; the large mark is "
+            "their median. The band shows pairs of people, from the most to the least similar pair."
         )
     else:
         marks = "Lines are 95 % intervals."
@@ -78,7 +78,7 @@ def separation_figure(every: Sequence[ScopeResult], definition: str) -> Figure |
 
 
 def _lowest(found: ScopeResult) -> float:
-    """Return the lower end of the axis, below all values and below 0.5 (guessing)."""
+    """Return the lower end of the axis: 0.45, or less if a user's values or interval extend further down."""
     values: list[float] = []
     for user in found.users:
         values += [one.auc.value for one in user.each]
@@ -143,7 +143,7 @@ def _apart_chart(found: ScopeResult, low: float) -> str:
 
 
 def _interval(user: UserResult) -> tuple[float, float] | None:
-    """Return the confidence interval if it was computed for all people together."""
+    """Return the interval of the AUC against all people together; None if people were tested one by one."""
     if user.each or user.together is None or math.isnan(user.together.auc.low):
         return None
     return max(user.together.auc.low, 0.0), user.together.auc.high
@@ -187,7 +187,10 @@ def feature_panels(
     place: int,
     drawn: ScopeFeatures,
 ) -> Figure | None:
-    """Draw one chart per feature, largest difference first: people as an area, the user as a line."""
+    """Draw one chart per feature, people as an area and the user as a line; None without answers.
+
+    The feature with the largest difference comes first.
+    """
     own = drawn.users[user.user]
     if not len(own) or not drawn.people:
         return None
@@ -222,7 +225,7 @@ def _panel(
     place: int,
     title: str,
 ) -> str:
-    """Draw the distribution of one feature for all people, for each person, and for the user."""
+    """Draw the distribution of one feature for all people, for each of several people, and for the user."""
     together = np.concatenate(people)
     edges = bin_edges(np.concatenate([together, own]), len(own))
     together_shares = _shares(together, edges)
@@ -257,7 +260,7 @@ def _panel(
 
 
 def bin_edges(values: Histogram, count: int) -> Histogram:
-    """Return histogram bin edges: one bin per integer if there are few integers, else equal widths.
+    """Return histogram bin edges: one bin per integer for integers in a small range, else bins of equal width.
 
     >>> bin_edges(np.array([1.0, 2.0, 2.0]), 3).tolist()
     [0.5, 1.5, 2.5]
@@ -293,7 +296,7 @@ def _steps(
 
 
 def importance_figure(found: ScopeResult) -> Figure | None:
-    """Draw the feature importances of the classifier for each user."""
+    """Draw the features that matter most to the classifier, for each tested user; None if no user was tested."""
     charts: list[tuple[str, str]] = []
     for place, user in enumerate(found.users):
         if user.features and not math.isnan(user.features[0].lost):
@@ -419,7 +422,10 @@ def _heat(values: Histogram, name: str) -> str:
 
 
 def bias_figure(ranked: Sequence[SegmenterRanking]) -> Figure | None:
-    """Draw a scatter plot of each segmenter's first statistic: with people (x) and with each user (y)."""
+    """Draw a scatter plot of the first statistic of each segmenter: with people (x) and with each user (y).
+
+    None if there are no rankings.
+    """
     first = [one for one in ranked if one.statistic == ranked[0].statistic]
     if not first:
         return None

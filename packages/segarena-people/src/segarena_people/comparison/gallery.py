@@ -26,7 +26,7 @@ PictureReader: TypeAlias = Callable[[CollectedPrompt], RgbPicture]
 
 SMALLEST_VIEW_PX = 32
 VIEW_MARGIN = 0.2
-"""Minimum width of a view, and its margin around the content as a share of the content's size."""
+"""Minimum side of a view in px, and its margin around the content as a share of the content's size."""
 
 MOST_CARDS = 8
 MOST_PERSON_PANES = 3
@@ -67,7 +67,7 @@ def build_cards(
     found: ScopeResult,
     picture_of: PictureReader | None = None,
 ) -> list[GalleryCard]:
-    """Build one card per goal for a sample of goals spread over labels and sizes."""
+    """Build one card per question, for a sample of the questions that is spread over labels and the table."""
     # One card per question: several people may have answered the same question.
     by_question = _by_question(comparison, found)
     first_answers = [places[0] for places in by_question.values()]
@@ -85,7 +85,7 @@ def build_guessing_pairs(
     user: str,
     count: int = 4,
 ) -> list[GuessingPair]:
-    """Build pairs of a person's and a user's drawing in random order, for readers to guess."""
+    """Build up to `count` pairs of a person's and a user's drawing, each in random order, for readers to guess."""
     own = comparison.measured[user]
     people = comparison.measured[PEOPLE]
     places: list[int] = []
@@ -134,9 +134,9 @@ def _spread(
     *,
     reverse: bool = False,
 ) -> list[int]:
-    """Choose at most `most` answers, the same number per label, evenly spaced in the given order.
+    """Choose at most `most` answers, about equally many per label, evenly spaced among the answers of a label.
 
-    `reverse` begins at the end, so that a single answer per label is another one.
+    With `reverse`, a single answer per label is the last of the label instead of the first.
     """
     sized = sorted(places, key=lambda place: comparison.answers[place].row.label)
     labels = list(dict.fromkeys(comparison.answers[place].row.label for place in sized))
@@ -209,7 +209,7 @@ def _person(given: CollectedPrompt) -> str:
 
 
 def _view(given: CollectedPrompt) -> View:
-    """Return a square view that contains the goal and the person's drawing."""
+    """Return a view that contains the goal and a rasterized stroke; it is square unless the picture cuts it off."""
     window = bounding_window(given.goal)
     if given.drawn is not None:
         window = join_windows(window, bounding_window(given.drawn))
@@ -241,7 +241,7 @@ def _drawing(
     picture: RgbPicture | None,
     css: str,
 ) -> str:
-    """Return SVG of the goal, the mask to correct, and the drawing on top."""
+    """Return SVG of the picture if there is one, the goal, the mask to correct, and the drawing on top."""
     given = comparison.answers[place]
     measured = comparison.measured[who][place]
     parts: list[str] = []

@@ -46,7 +46,7 @@ def check_users(specs: Mapping[str, PluginSpec], given: Sequence[str]) -> None:
 
 
 def _default_kinds(user: str) -> frozenset[str]:
-    """Return the prompt kinds of a user, or the empty set if the user cannot be built without options."""
+    """Return a user's prompt kinds; the empty set if they are unknown or the user cannot be built without options."""
     # A broken plug-in in another package must not stop this comparison.
     with suppress(Exception):
         return prompt_kinds(build("user", user)) or frozenset()

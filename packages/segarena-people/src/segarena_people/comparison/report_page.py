@@ -49,10 +49,10 @@ from segarena_people.prompts import PersonPrompt
 _PACKAGE = "segarena_people.comparison"
 
 MOST_CHARTS = 8
-"""Further scopes appear only in the table."""
+"""Maximum number of scopes in the figure of separability; further scopes appear only in its table."""
 
 MOST_SENTENCES = 4
-"""Further verdicts appear in small print."""
+"""Maximum number of verdicts at the top of the page; further verdicts appear in small print."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +78,7 @@ def write_comparison(
         comparison: result of the comparison.
         folder: output folder for comparison.html, comparison.json and one CSV file per table.
         command: command line that reproduces the comparison.
-        picture_of: returns the picture to draw below strokes; None draws masks only.
+        picture_of: returns the picture to draw below the answers; None leaves pictures out.
         ranked: rankings of segmenters.
 
     Raises:
@@ -103,7 +103,7 @@ def write_comparison(
 
 
 def encode_comparison(comparison: UserComparison, ranked: Sequence[SegmenterRanking] = ()) -> bytes:
-    """Return the whole comparison as JSON; NaN and infinity become null."""
+    """Return the results of a comparison as JSON; NaN and infinity become null."""
     scopes: list[dict[str, Any]] = []
     for one in comparison.scopes:
         scopes.append({**asdict(one), "ceiling": one.ceiling, "title": one.scope.title})
@@ -131,7 +131,7 @@ def _finite(value: Any) -> Any:
 
 
 def verdicts(comparison: UserComparison, ranked: Sequence[SegmenterRanking] = ()) -> list[str]:
-    """Return verdicts on each user in the scopes that include all labels, and on the segmenter rankings."""
+    """Return verdicts on each user in the scopes of all labels, and on the rankings by the first statistic."""
     scopes = [found for found in comparison.scopes if not found.scope.label]
     several = len(scopes) > 1
     sentences: list[str] = []
@@ -304,8 +304,8 @@ def _terms(features: Mapping[str, str]) -> list[str]:
         f"AUC: {AUC_DEFINITION}. The classifier has 150 boosted trees; it is tested on images, patients or sequences "
         "that it was not trained on, with equally many answers from both sides. Intervals are over these images.",
         "The human ceiling: no user needs to be closer to people than people are to each other. "
-        "It is computed between people if "
-        "several answered the same question, otherwise between random halves of all answers.",
+        "It is the AUC between two people if several answered the same questions, otherwise 0.5 (guessing); "
+        "the AUC between random halves of all answers is then shown for comparison.",
         *definitions,
     ]
 

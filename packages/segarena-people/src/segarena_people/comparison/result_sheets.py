@@ -44,7 +44,7 @@ def separation_sheet(scopes: Sequence[ScopeResult]) -> Sheet:
             "Silent",
             "number",
             key="silent",
-            definition="questions to which the user gave no prompt",
+            definition="questions for which the user gave no prompt",
         ),
         Column("Verdict", "text", key="verdict"),
     )
@@ -64,12 +64,14 @@ def separation_sheet(scopes: Sequence[ScopeResult]) -> Sheet:
 AUC_DEFINITION = (
     "Given one answer by a person and one by the user, how often a classifier trained on other "
     "images picks the person's: 0.5 is "
-    "guessing, 1 is always; the median over several people"
+    "guessing, 1 is always; if there are several people, the median over them"
 )
 COARSE_DEFINITION = (
     "the AUC with only the features that do not depend on the width of the drawing tool"
 )
-BEYOND_DEFINITION = "AUC minus that between two people; a user passes with at most 0.05"
+BEYOND_DEFINITION = (
+    "AUC minus that between two people, or minus 0.5 if unknown; a user passes with at most 0.05"
+)
 _JUDGEMENT_MARKS: dict[str, CellMark] = {"passes": "better", "distinguishable": "worse"}
 
 
@@ -81,7 +83,7 @@ def _note(scopes: Sequence[ScopeResult]) -> list[str]:
         notes.append(f"Coarse: {COARSE_DEFINITION}.")
     if any(not found.pairs for found in scopes):
         notes.append(
-            "If no two people answered the same question, random halves of the answers are compared instead."
+            "If no two people answered enough of the same questions, random halves of the answers are compared instead."
         )
     return notes
 
@@ -141,7 +143,7 @@ def _value(one: Estimate | None, mark: CellMark = "") -> Value:
 
 
 def _range(each: Sequence[Estimate | None], mark: CellMark = "") -> Value:
-    """Return the median of estimates, formatted with their range."""
+    """Return the median of the estimates that are not None, formatted with their range; no value without any."""
     values = sorted(one.value for one in each if one is not None)
     if not values:
         return NO_VALUE
@@ -212,7 +214,7 @@ def features_sheet(found: ScopeResult, user: UserResult) -> Sheet:
 
 
 def top_features_sheet(scopes: Sequence[ScopeResult], most: int = 3) -> Sheet:
-    """Tabulate the features in which each user differs most from people, with the medians of both."""
+    """Tabulate up to `most` features in which each user clearly differs from people, with the medians of both."""
     rows: list[tuple[Cell, ...]] = []
     for found in scopes:
         for user in found.users:
@@ -337,7 +339,7 @@ def slug(text: str) -> str:
 
 
 def segmenter_ranking_sheet(ranked: Sequence[SegmenterRanking]) -> Sheet:
-    """Tabulate each user's ranking of segmenters next to people's ranking."""
+    """Tabulate how each user's ranking of segmenters agrees with people's: Kendall's τ, winners and mean bias."""
     rows: list[tuple[Cell, ...]] = []
     for one in ranked:
         rows.append(

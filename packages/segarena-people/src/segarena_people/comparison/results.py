@@ -53,7 +53,7 @@ class AnswerScope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """Estimate with its 95 % interval over images; the bounds are NaN if there is no interval."""
+    """Estimate with its 95 % interval over groups; the bounds are NaN if there is no interval."""
 
     value: float
     low: float = math.nan
@@ -62,14 +62,14 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeparationResult:
-    """Result of a classifier that tries to tell apart two sets of answers to the same questions.
+    """Result of a classifier that tries to tell apart two sets of answers.
 
     Attributes:
         first, second: names of the two sides.
         n: number of answers per side.
         auc: AUC with all features; 0.5 means guessing.
         coarse: AUC with the features that do not depend on the tool's width; None if no feature
-            depends on it.
+            depends on it, or if this AUC was not computed.
     """
 
     first: str
@@ -125,12 +125,11 @@ class UserResult:
         user: name of the user.
         asked: number of questions.
         answered: number of questions with a measurable reply.
-        silent: number of questions without a reply.
-        refused: number of questions at which the user raised an error; `why` is the first message.
-        each: separation from each person, on the questions of that person.
-        together: separation from all people together.
-        beyond: AUC minus that between two people; None if no two people answered the same
-            question.
+        silent: number of questions without an error and without a measurable reply.
+        refused: number of questions for which the user raised an error; `why` is the first message.
+        each: separation from each person who is compared in pairs, on the questions of that person.
+        together: separation from all people together; None if there are too few answers.
+        beyond: AUC minus that between two people; None if no people are compared in pairs.
         features: comparison of each feature, largest difference first.
         tests: further two-sample tests by name.
         shift: measures of user shift by name, user minus people.
@@ -158,7 +157,7 @@ class UserResult:
 
     @property
     def beyond_people(self) -> Estimate | None:
-        """AUC above that between two people, or above 0.5 if no two people answered the same question."""
+        """AUC minus that between two people, or minus 0.5 if no people are compared in pairs; None if untested."""
         if self.beyond is not None or self.together is None:
             return self.beyond
         # Without pairs of people their AUC is unknown; use 0.5 (guessing), its lower limit.
@@ -171,7 +170,7 @@ class UserResult:
 
     @property
     def apart_coarse(self) -> float | None:
-        """AUC with the coarse features; None if there are none."""
+        """AUC with the coarse features; None if there are none, or if untested."""
         coarse: list[float] = []
         for one in self.each:
             if one.coarse is not None:
@@ -214,12 +213,12 @@ class ScopeResult:
 
     @property
     def ceiling(self) -> float:
-        """AUC between two people: the median over pairs; 0.5 if no two people answered the same question."""
+        """AUC between two people: the median over pairs, but at least 0.5; 0.5 without pairs."""
         return self._median([one.auc for one in self.pairs])
 
     @property
     def ceiling_coarse(self) -> float:
-        """AUC between two people with the coarse features."""
+        """AUC between two people with the coarse features; at least 0.5, as for `ceiling`."""
         return self._median([one.coarse for one in self.pairs])
 
     @staticmethod

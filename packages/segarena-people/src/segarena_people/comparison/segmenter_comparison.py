@@ -48,9 +48,9 @@ def compare_segmenters(
 ) -> list[SegmenterRanking]:
     """Rank segmenters with people's prompts, and again with each user's prompts.
 
-    A dialogue consists of one person's prompts about one object, round by round. People corrected
-    the mask that they saw, while users correct the segmenter's own mask. Values are Dice and IoU
-    with the object that was shown to people.
+    A dialogue consists of one person's prompts of one kind about one object, round by round. People
+    corrected the mask that they saw, while users correct the segmenter's own mask. The statistics
+    are those of Dice and IoU with the object that was shown to people.
 
     Args:
         segmenters: segmenters as for `segarena run -s`.
@@ -62,7 +62,7 @@ def compare_segmenters(
         seed: seed of all random choices.
         workers: number of processes, or an executor.
         kept: cache folder; None disables the cache.
-        on_progress: called after each picture.
+        on_progress: called after each picture with each segmenter.
 
     Raises:
         InvalidInput: a segmenter needs pictures and no dataset was given, a segmenter does not
@@ -134,8 +134,8 @@ def rank_curves(
     """Rank segmenters by the curves from `segarena_people.comparison.segmenter_dialogues`.
 
     Args:
-        curves: by segmenter: for each dialogue, and by the giver of its prompts, the value of each
-            metric after each round.
+        curves: for each segmenter and dialogue, the values of each metric after each round, by who
+            gave the prompts: "people" or the name of a user.
         users: names of the simulated users.
         groups: group of each dialogue.
         rounds: number of rounds in people's longest dialogue.
@@ -203,7 +203,7 @@ def rank_runs(folders: Sequence[str | Path]) -> list[SegmenterRanking]:
 
 
 def rank_loaded_runs(runs: Sequence[Run]) -> list[SegmenterRanking]:
-    """Rank segmenters from runs that are already loaded; for errors see `rank_runs`."""
+    """Rank segmenters from loaded runs, for each user that all runs share; for errors see `rank_runs`."""
     rounds_of_runs = [human_rounds_of(run) for run in runs]
     with_people = [rounds for rounds in rounds_of_runs if rounds is not None]
     if len(runs) < 2 or len(with_people) < len(runs):
@@ -300,9 +300,9 @@ def group_dialogues(
 ) -> dict[str, list[tuple[AnswerRounds, str, str]]]:
     """Group answers into dialogues by picture; each dialogue has rounds, a person and a group.
 
-    A dialogue starts with answers about a whole object; a person who only corrected masks has no
-    dialogue. Answers without a known person may come from several people, so each becomes a
-    separate dialogue.
+    Answers of different kinds are in different dialogues. A dialogue starts with answers about a
+    whole object; a person who only corrected masks of an object has no dialogue about it. Answers
+    without a known person may come from several people, so each becomes a separate dialogue.
 
     Args:
         rows: pairs of the index in the collection and the answer.

@@ -42,7 +42,9 @@ class ReplayUser:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DialogueJob:
-    """Job that runs the dialogues of one segmenter; a unit consists of all answers about one picture.
+    """Job that runs the dialogues of one segmenter; a unit has all dialogues about one picture.
+
+    A dialogue is the pair (answers by round, the users' `turn.repeat`).
 
     Attributes:
         people, dataset: as in `segarena_people.comparison.answer_features.MeasurementJob`.
@@ -58,7 +60,7 @@ class DialogueJob:
     seed: int
 
     def open(self) -> Callable[[Sequence[tuple[AnswerRounds, int]]], list[dict[str, Any]]]:
-        """Open the collection and build the segmenter and the users."""
+        """Open the collection, build the segmenter and the users, and return a function that runs a unit."""
         collection = Collection.open(self.people, self.dataset)
         segmenter: Segmenter = build("segmenter", self.segmenter)
         users = {name: build("user", spec) for name, spec in self.users}
@@ -153,7 +155,7 @@ class _EncodedPicture:
         repeat: int,
         rounds: int,
     ) -> dict[str, Any]:
-        """Return the values of each metric after each round; if there are none, the reason under `why`."""
+        """Return the values of each metric after each round; if it fails or has none, the reason under `why`."""
         row = about.row
         target = Target(id=row.target, mask=about.goal, label=row.label)
         rules = Rules(

@@ -30,9 +30,10 @@ class SegmenterRanking:
         segmenters: names, in the given order.
         people, simulated: means with people and with the user.
         bias: simulated minus people.
-        tau: Kendall's rank correlation of both orders; NaN for one segmenter, or if all are
-            equal.
-        dialogues: number of dialogues available for both people and the user.
+        tau: Kendall's rank correlation of both orders; NaN for one segmenter, or if all results
+            on one side are equal.
+        dialogues: number of dialogues in which every segmenter has a value with people and with
+            the user.
     """
 
     user: str
@@ -139,7 +140,7 @@ def _tau(
         means = [times @ side.T / (times @ sizes)[:, None] for side in sums]
         drawn.append(kendall(*means))
     taus = np.concatenate(drawn)
-    # NaN in a resample in which all segmenters are equal.
+    # τ is NaN in a resample in which all segmenters are equal.
     known = taus[np.isfinite(taus)]
     if known.size:
         low, high = percentile_interval(known, 0.95)

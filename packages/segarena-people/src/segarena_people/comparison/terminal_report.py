@@ -1,4 +1,4 @@
-"""Terminal report of a comparison: verdicts, the main table, and the features that differ most."""
+"""Terminal report of a comparison: verdicts, the main table, the clearest differences, and segmenter rankings."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Two-sample tests within one scope: people against each other, and a user against people.
 
-A unit of work is one user in one scope. Worker processes receive its arrays and return plain
-values.
+A unit of work is one user, or people alone, in one scope. Worker processes receive its arrays and
+return plain values.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class AnswerSample:
     def of(self, chosen: NDArray[Any]) -> AnswerSample:
         """Return the answers that a mask or an index array selects."""
         if self.curves:
-            # `chosen` is a mask or an index array for the rows, `range(len(self))`.
+            # A tuple cannot be selected from with a mask or an index array, so convert it to indices.
             indices = np.arange(len(self.values))[chosen]
             curves = tuple(self.curves[index] for index in indices)
         else:
@@ -111,7 +111,7 @@ class AnswerSample:
     eq=False,
 )
 class TestUnit:
-    """Test of a user's answers against people's answers to the same questions, row by row; or of people alone.
+    """Test of a user's answers against people's answers to the same questions, row by row; or of people's answers.
 
     Attributes:
         people, user: answers of both; without a user, people are tested against each other.
@@ -194,7 +194,7 @@ def _excess_over_people(
 ) -> Estimate | None:
     """Return how much a user's AUC exceeds the AUC between two people.
 
-    None if no two people answered the same question.
+    None if the user was not tested against single people.
     """
     if not tests:
         return None
@@ -222,7 +222,7 @@ def _rows_in_pairs(people: AnswerSample) -> NDArray[np.bool_]:
 
 
 def _people_in_pairs(answers: AnswerSample) -> list[tuple[str, NDArray[np.bool_]]]:
-    """Return the people to compare in pairs, with their rows; [] if fewer than two have enough answers."""
+    """Return the people to compare in pairs, with their rows; [] if fewer than two have enough answers and groups."""
     counts = Counter(name for name in answers.persons.tolist() if name)
     most_active = counts.most_common(MOST_PEOPLE_IN_PAIRS)
     active: list[str] = []
@@ -280,7 +280,7 @@ def _test_halves(unit: TestUnit) -> list[SeparationResult]:
 
 
 def shared_sample_size(people: AnswerSample) -> int:
-    """Return the smallest number of answers in shared groups, over all pairs and both people; 0 without pairs."""
+    """Return the smallest number of answers in shared groups, over both people of each pair that has enough, or 0."""
     sizes: list[int] = []
     for (_, one), (_, other) in combinations(_people_in_pairs(people), 2):
         shared = np.intersect1d(people.groups[one], people.groups[other])
@@ -375,7 +375,7 @@ def _compare_features(unit: TestUnit, together: ClassifierTest | None) -> list[F
 
 
 def _permutation_tests(unit: TestUnit) -> dict[str, TwoSampleTest]:
-    """Run the two-sample tests other than the classifier test, on a subsample; permute values within questions."""
+    """Run all two-sample tests except the classifier test, on a subsample; {} if there are too few answers."""
     if unit.user is None or len(unit.people.values) < FEWEST_ANSWERS:
         return {}
     rng = np.random.default_rng(unit.seed)

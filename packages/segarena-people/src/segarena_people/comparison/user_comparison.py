@@ -69,7 +69,7 @@ class UserComparison:
         name, terms: name and terms of use of the collection.
         path: path of the collection.
         users: names of the users.
-        scopes: results by scope; scopes with all labels come before those of a single label.
+        scopes: results by scope; a scope of all labels comes before the scopes of its single labels.
         notes: caveats for the reader.
         answers: people's answers that were compared.
         measured: measured answers, by `PEOPLE` or user name, in the order of `answers`.
@@ -114,8 +114,8 @@ def compare_users(
 ) -> UserComparison:
     """Compare simulated users with people.
 
-    Each user answers exactly the questions that people answered, once for each answer by a person,
-    so that both sides have equally many. All questions of one person have the same `turn.repeat`,
+    Each user is asked exactly the questions that people answered, once for each answer by a person,
+    so that every answer has a counterpart. All questions of one person have the same `turn.repeat`,
     so that a simulated crowd answers them as the same simulated person.
 
     Args:
@@ -130,8 +130,8 @@ def compare_users(
         on_progress: called after each answer and each test.
 
     Raises:
-        InvalidInput: the table is unusable or has too few answers, or a user gives none of the
-            prompt kinds in it.
+        InvalidInput: the table is unusable or has too few answers, or a user is human or gives none
+            of the prompt kinds in it.
         MissingExtra: scikit-learn is not installed.
     """
     require_scikit_learn()
@@ -161,7 +161,7 @@ def compare_users(
     too_small = sum(answer.values is None for answer in measured[PEOPLE])
     if too_small:
         notes.append(
-            f"{too_small} answers were left out because their goals are too small to measure."
+            f"{too_small} answers were left out because their goals or strokes are too small to measure."
         )
     if dataset is None:
         # The report must state that users that depend on pictures received black ones.
@@ -179,7 +179,7 @@ def compare_users(
 
 
 def _check_unique_ids(answers: Sequence[CollectedPrompt]) -> None:
-    """Raise an error for duplicate ids: results are stored by id, so a duplicate would overwrite another one."""
+    """Raise an error for duplicate ids: results are stored by id, so one would overwrite the other."""
     counts = Counter(collected.row.id for collected in answers)
     for name, times in counts.most_common(1):
         if times > 1:
@@ -245,7 +245,7 @@ class _ComparisonRun:
                 unit = self._test_unit(scope, indices, measured, user)
                 if unit is not None:
                     units[_unit_name(scope, user, unit)] = unit
-        # The version is part of the cache key: increase it whenever the tests change.
+        # This number is part of the cache key: increase it whenever the tests change.
         done = self._run(FunctionJob(run_tests), units, {"tests": 2}, "tests")
         results: dict[str, Any] = {}
         for name, result in done.items():

@@ -36,7 +36,8 @@ class UserReply:
     """Reply of a user to one question.
 
     Attributes:
-        prompts: prompts of the requested kind and sign, as (row, column); () if the user gave none.
+        prompts: prompts of the requested kind and sign, as (row, column); () if the user gave no
+            such prompt.
         refusal: message of the error that the user raised; "" without an error.
     """
 
@@ -189,7 +190,7 @@ def build_turn(
     start = empty_comparison(sample, target)
     dialogue = Dialogue(lift=abilities.lift)
     if previous is not None:
-        # The prompts that led to the mask are unknown; only their number of rounds is known.
+        # The prompts that led to the mask are unknown; only the number of their rounds is known.
         earlier = ((),) * max(1, row.round - 1)
         dialogue = replace(dialogue, rounds=earlier, previous=Prediction(mask=previous))
     return Turn(
@@ -216,7 +217,7 @@ def requested_target(given: CollectedPrompt) -> Mask:
 def _requested_prompts(
     prompts: Sequence[Prompt], given: CollectedPrompt
 ) -> tuple[PlanarPrompt, ...]:
-    """Return the prompts of the person's kind and sign, in the slice or frame that was shown."""
+    """Return the prompts of the person's kind and sign, as (row, column)."""
     of_kind: list[Click | Box | Scribble | Lasso] = []
     for prompt in prompts:
         if isinstance(prompt, Click | Box | Scribble | Lasso) and prompt.kind == given.row.kind:

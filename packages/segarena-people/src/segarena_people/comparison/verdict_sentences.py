@@ -17,7 +17,7 @@ Judgement: TypeAlias = Literal[
 
 
 def user_verdict(found: ScopeResult, user: UserResult) -> str:
-    """Return the verdict on a user in one scope, in one or two sentences."""
+    """Return the verdict on a user in one scope, in a few sentences."""
     if user.apart is None:
         return f"{user.user}: {_not_compared_reason(user, found)}."
     sentences = [_separation_sentence(found, user), _judgement_sentence(user)]
@@ -30,8 +30,8 @@ def judge_user(user: UserResult) -> Judgement:
     """Return the verdict on a user in one or two words.
 
     A user passes if its AUC exceeds that between two people by at most 0.05, and if it has enough
-    answers for a greater excess to be detected. A user with a greater excess fails, unless the
-    interval of the excess over images includes 0.05, because then chance may explain it.
+    answers for a greater excess to be detected. A user with a greater excess is distinguishable,
+    unless the interval of the excess includes 0.05, because then chance may explain it.
     """
     found = user.beyond_people
     if found is None:
@@ -58,7 +58,7 @@ def _people_sentence(found: ScopeResult) -> str:
         return f"between two people, it picks the right one in {share} of 100 (50 is guessing)."
     return (
         "50 is guessing. How well two people can be distinguished is unknown, because no two answered "
-        "the same question."
+        "enough of the same questions."
     )
 
 
@@ -104,7 +104,7 @@ def feature_title(feature: str) -> str:
 
 
 def short_number(value: float) -> str:
-    """Return a number with about two significant digits."""
+    """Return a number with 0 to 3 decimals, depending on its size; a dash for NaN."""
     if math.isnan(value):
         return "–"
     if abs(value) >= 10:
@@ -117,7 +117,7 @@ def short_number(value: float) -> str:
 
 
 def percent_text(share: float | None) -> str:
-    """Return a share in whole per cent, without a per cent sign."""
+    """Return a share in whole per cent, without a per cent sign; a dash if there is none."""
     return "–" if share is None or math.isnan(share) else f"{100 * share:.0f}"
 
 

@@ -27,7 +27,7 @@ def collection_hash(collection: Collection) -> str:
 
 
 def plugin_identity(kind: str, plugin: PluginSpec) -> dict[str, Any]:
-    """Return a plug-in's cache key, which includes the content of files named in its options."""
+    """Return a plug-in's cache key, which includes the hashes of the files named in its options."""
     files: dict[str, str] = {}
     for name, value in plugin.options.items():
         # A file with changed content under the same name must not hit the cache.
@@ -71,7 +71,7 @@ def run_cached(
         path = kept / f"{fingerprint(msgspec.json.encode(whole))}.jsonl"
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
-    # The file name already identifies the units; listing them would make the first line very long.
+    # The file name already identifies the work; its identity would make the first line very long.
     with Ledger(path, {"stage": stage, "seed": seed, "version": __version__}) as ledger:
         failed = do_pending(
             job,

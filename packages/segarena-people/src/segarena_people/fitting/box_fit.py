@@ -64,12 +64,13 @@ class PersonBoxes:
 def fit_boxes(boxes: PersonBoxes, source: str) -> BoxHabits:
     """Fit box errors; the same boxes in the same order give the same result.
 
-    All size classes contain equally many edges. Per-person factors are estimated if at least two
-    people drew five boxes each; the quantiles then describe offsets divided by the factor of their
-    person.
+    All size classes contain about equally many edges. Per-person factors are estimated if at least
+    two people drew at least five boxes each; the quantiles then describe offsets divided by the
+    factor of their person.
 
     Raises:
-        InvalidInput: there are fewer than 10 boxes, or a value is not finite.
+        InvalidInput: there are fewer than 10 boxes, an offset is not finite, or a side is not
+            positive.
     """
     if len(boxes.offsets_px) < FEWEST_BOXES:
         raise InvalidInput(

@@ -4,7 +4,7 @@ Model: a person aims at a pixel of the goal that is sampled with a probability p
 power of its depth, or with a small probability uniformly; normal noise of the hand then displaces
 the click. The joint likelihood of all clicks determines the power, the share of uniform clicks and
 the noise. A second likelihood, with a separate power for each person, determines the spread between
-people. All parameters are optimized by grid search. Pictures are downscaled first.
+people. All parameters are optimized by grid search. Large goals are downscaled first.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FEWEST_CLICKS = 20
 """Minimum number of clicks for a fit."""
 
 # Power 0 samples pixels uniformly, spread 0 means no difference between people, and avoidance 0 no
-# repulsion: each grid includes the value at which its effect vanishes.
+# repulsion: these three grids include the value at which their effect vanishes.
 POWER_GRID = np.array([0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0])
 UNSTEADY_GRID = np.array([0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.03])
 """Standard deviations of the hand noise, in picture diagonals."""
@@ -38,7 +38,8 @@ ANYWHERE_GRID = np.array([0.001, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5])
 BETWEEN_GRID = np.array([0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0])
 AVOID_GRID = np.array([-1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0])
 
-# Minimum standard deviation in px of the downscaled window: finer noise cannot be resolved.
+# Minimum standard deviation of the hand noise, in px of the downscaled window, which cannot resolve
+# finer noise.
 _LEAST_SIGMA = 0.3
 
 # Margin of the window around a goal, because the hand may displace clicks out of the goal.
@@ -98,8 +99,8 @@ def fit_clicks(clicks: Iterable[PersonClick], source: str) -> ClickHabits:
     uniform = densities[:, :, 0]
     power, steadiness, share = _maximize_likelihood(densities, uniform)
     anywhere = ANYWHERE_GRID[share]
-    # Fit the spread between people and the pointers one after the other, with all other parameters
-    # fixed at their estimates.
+    # Fit the steadiness of each pointer and the spread between people separately, with all other
+    # parameters fixed at their estimates.
     at_steadiness = (1 - anywhere) * densities[:, steadiness] + anywhere * uniform[:, [steadiness]]
     at_power = (1 - anywhere) * densities[:, :, power] + anywhere * uniform
     # Fitted per pointer, because a finger is less steady than a mouse.
@@ -160,9 +161,10 @@ def _fit_spread_between_people(
     power: int,
     people: Sequence[str],
 ) -> float:
-    """Fit the spread of the people's factors by maximum likelihood, from densities (clicks, powers).
+    """Fit the spread of people's factors by maximum likelihood, from log densities (clicks, powers).
 
-    The likelihood of each person is integrated over the factor by Gauss-Hermite quadrature.
+    The likelihood of each person is integrated over the factor by Gauss-Hermite quadrature. The
+    spread is 0 if fewer than two people have several clicks, or if the power is 0.
     """
     clicks_of: defaultdict[str, list[int]] = defaultdict(list)
     for click, name in enumerate(people):

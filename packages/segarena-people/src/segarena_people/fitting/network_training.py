@@ -44,7 +44,7 @@ def train_network(
     config: TrainingConfig,
     seed: int,
 ) -> Network:
-    """Train a network that outputs the logits of `count` classes, or only the second logit if `count` is 2.
+    """Train a network that outputs the logits of `count` classes; for two classes, only that of the second.
 
     A class without training rows gets a logit so low that it is practically never sampled.
 

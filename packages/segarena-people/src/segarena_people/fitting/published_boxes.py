@@ -26,10 +26,13 @@ from segarena_people.fitting.box_fit import QUANTILE_LEVELS, box_iou
 MEAN_IOU = 0.88
 SHARE_ABOVE_07 = 0.93
 FLOOR_PX = 1.2
-"""Standard deviation of the offsets on the smallest objects: more than half of the offsets are within 1 px."""
+"""Standard deviation of the hand error in px; with it, more than half of the errors are within 1 px."""
 
 BETWEEN_PEOPLE = 0.3
-"""This value was not published; estimate it from your own boxes with `segarena people fit boxes`."""
+"""Standard deviation of people's log error factors.
+
+This value was not published; estimate it from your own boxes with `segarena people fit boxes`.
+"""
 
 SIDES_PX = (8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0)
 # Typical side length of an object in VOC, on which the published figures are based.
@@ -116,7 +119,7 @@ class _UnitOffsets(NamedTuple):
         )
 
     def scaled(self, side_px: float, scale: float) -> OffsetArray:
-        """Return the sum of both parts relative to a side of this length."""
+        """Return the root of the sum of both parts' squares, with sign, relative to a side of this length."""
         hand_error = FLOOR_PX / side_px * self.of_hand
         return self.signs * np.hypot(hand_error, scale * self.of_edge)
 

@@ -85,10 +85,11 @@ def fit_scribbler(drawings: Iterable[PersonDrawing], *, seed: int = 0) -> Stroke
     """Fit a stroke model to drawings; the same drawings, seed and machine give the same model.
 
     Drawings by people with few drawings are used in all rotations and reflections, to give these
-    people as much weight as others.
+    people more weight.
 
     Raises:
-        InvalidInput: there are too few strokes to fit a model.
+        InvalidInput: there are fewer than two drawings with ink on goals of at least four pixels,
+            or all lines are dots.
         MissingExtra: scikit-learn is not installed.
     """
     rng = np.random.default_rng(seed)
@@ -148,7 +149,7 @@ def _trace_variants(
     people: Sequence[str],
     all_drawings: Sequence[PersonDrawing],
 ) -> list[_TracedDrawing]:
-    """Return a traced drawing, in all rotations and reflections if its person has few drawings."""
+    """Trace a drawing, in all rotations and reflections if its person has few drawings."""
     habits = np.eye(len(people), dtype=np.float32)[people.index(drawing.person)]
     own_count = sum(other.person == drawing.person for other in all_drawings)
     average_count = len(all_drawings) / len(people)
@@ -183,7 +184,7 @@ def _record_all(traced: Sequence[_TracedDrawing], rng: np.random.Generator) -> T
 
 
 def _start_rows(starts: Sequence[FloatArray]) -> tuple[FloatArray, NDArray[np.int64]]:
-    """Return balanced network inputs: points where no line started (class 0) and where one did (class 1)."""
+    """Return balanced network inputs with their classes: 0 where no line started, 1 where one did."""
     # `record_drawing` stores the true start of a line first, then the other points.
     stacked = np.array(starts)
     others = stacked[:, 1:].reshape(-1, stacked.shape[-1])

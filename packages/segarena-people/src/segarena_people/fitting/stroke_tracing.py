@@ -31,7 +31,7 @@ _DIRECTION_PIXELS = 5
 _LARGEST_COSINE = 0.5
 
 Segment: TypeAlias = list[int]
-"""Indices of the neighbours of each pixel."""
+"""Indices of the pixels of a path, in order."""
 SegmentEnd: TypeAlias = tuple[int, bool]
 """One end of a segment: index of the segment, and True for its last pixel or False for its first."""
 
@@ -55,7 +55,10 @@ def trace_strokes(ink: Mask, smooth_px: float = 1.0) -> list[Points]:
 
 
 def smooth_line(line: Points, sigma_px: float) -> Points:
-    """Smooth a line with a Gaussian; open lines keep their end points, and closed lines stay closed."""
+    """Smooth a line with a Gaussian; open lines keep their end points, and closed lines stay closed.
+
+    Lines too short for the Gaussian are returned unchanged.
+    """
     reach = round(3 * sigma_px)
     if len(line) <= reach + 1 or not reach:
         return line

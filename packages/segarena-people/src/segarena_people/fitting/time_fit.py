@@ -3,7 +3,7 @@
 The clock of a prompt starts when the page allows it. Until the first press, a person looks, decides
 and moves the pointer; then they draw. The speeds of moving and pressing keep their published
 values, because tables do not record where the pointer started; the remaining time is attributed to
-looking. Acts for which the table has no prompts keep their published values too.
+looking. Acts for which the table has too few prompts keep their published values too.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def fit_seconds(
 
 
 def has_times(prompt: PersonPrompt) -> bool:
-    """Return whether the points of a prompt have times that never decrease."""
+    """Return whether the points of a prompt have times, which are above 0 and never decrease."""
     times = [point.time_ms for point in prompt.points]
     # Tables without times store 0 instead.
     if not times or times[0] <= 0:

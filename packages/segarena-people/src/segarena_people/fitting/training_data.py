@@ -18,10 +18,10 @@ from segarena_people.fitting.stroke_fit import PersonDrawing
 
 
 def read_boxes(collection: Collection) -> PersonBoxes:
-    """Return the boxes that count in a collection, with the tight boxes around their goals.
+    """Return the boxes that count in a collection, relative to the tight boxes around their goals.
 
     Raises:
-        InvalidInput: the collection has no boxes.
+        InvalidInput: the collection has no boxes that count around goals that are not empty.
     """
     sides: list[tuple[int, ...]] = []
     offsets: list[list[float]] = []
@@ -55,7 +55,7 @@ def read_person_clicks(collection: Collection) -> list[PersonClick]:
     """Return the clicks that count in a collection, with their goals and the person's earlier clicks.
 
     Raises:
-        InvalidInput: the collection has no clicks.
+        InvalidInput: the collection has no clicks that count.
     """
     clicks: list[PersonClick] = []
     # Keyed by question and person, because earlier clicks by other people have no effect.
@@ -87,11 +87,11 @@ def read_person_clicks(collection: Collection) -> list[PersonClick]:
 
 
 def read_drawings(collection: Collection, *, background: bool = False) -> list[PersonDrawing]:
-    """Return all strokes that count, as one drawing per person, goal and round.
+    """Return the strokes that count and mark their goal, as one drawing per person, goal and round.
 
-    Strokes may lie on an object, on a missing part or on a surplus part. With `background`, only
-    strokes outside an object are returned, and their goal is the background near the object. A
-    person without a name gets the name of the collection.
+    The goal may be an object, a missing part or a surplus part. With `background`, the negative
+    strokes about whole objects are returned instead, and their goal is the background near the
+    object. A person without a name gets the name of the collection.
 
     Args:
         collection: collection with scribbles.

@@ -54,7 +54,7 @@ _PACKED = ("name", "shape", "label", "scribble")
     origin="Valvano et al. 2021; HiLab-git/WSL4MIS",
 )
 def open_acdc(source: Path, _: ImportInputs) -> Units:
-    """Return the slices of any of the three layouts, sorted by name."""
+    """Return the slices or volumes of any of the three layouts; files are sorted by name."""
     if source.is_file():
         return _packed(source)
     slices = sorted(source.rglob("*_slice_*.h5"), key=_in_order)

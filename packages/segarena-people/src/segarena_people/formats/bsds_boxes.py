@@ -89,7 +89,7 @@ def _goals(labels: NDArray[np.int32]) -> Iterator[tuple[int, Mask]]:
 
 
 def _matches(ours: NDArray[np.int32], theirs: NDArray[np.int32]) -> Iterator[tuple[int, int]]:
-    """Yield pairs of regions that are each other's best match."""
+    """Yield pairs of regions that are each other's best match, with an IoU of at least `MATCHING_IOU`."""
     rows = int(ours.max()) + 1
     columns = int(theirs.max()) + 1
     # Encode each pair of labels as one integer, so that a single bincount yields all overlaps.

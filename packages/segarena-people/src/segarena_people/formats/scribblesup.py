@@ -120,5 +120,7 @@ def _number(
         value = math.nan
     if not math.isfinite(value) or (name.startswith("size/") and value < 1):
         least = " of at least 1" if name.startswith("size/") else ""
-        raise InvalidInput(f"{path}: expected {name} to be a number{least}, got {text[:40]!r}")
+        raise InvalidInput(
+            f"{path}: expected {name} to be a finite number{least}, got {text[:40]!r}"
+        )
     return value

@@ -40,7 +40,7 @@ class SizeTest:
 
     @property
     def far_ratio(self) -> float:
-        """Ratio of the user's 99th percentile to that of people."""
+        """Ratio of the user's 99th percentile to that of people; if that is 0, 1 for equal ones, else infinity."""
         if self.far_people:
             return self.far / self.far_people
         return float("inf" if self.far else 1)

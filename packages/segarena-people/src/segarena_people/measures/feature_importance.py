@@ -21,7 +21,7 @@ class FeatureImportance:
     Attributes:
         feature: name of the feature.
         lost: permutation importance: decrease of the classifier's AUC when the values are
-            permuted; redundant features substitute for each other, so each may have none.
+            permuted; redundant features substitute for each other, so each may seem unimportant.
         ks: Kolmogorov-Smirnov distance of the two distributions, 0 to 1.
         above: probability that a simulated value is greater than a person's; ties count half.
         people: median of people.

@@ -1,9 +1,9 @@
 """Human ceiling: separability of people from one another, with the same test, features and sample size as for users.
 
 No simulated user can be expected to be closer to people than people are to each other. By person:
-the test compares two people at a time on the questions that both answered. By halves: the test
-splits the answers of all people at random, which gives about the same result as a perfect copy of
-all of them would.
+the test compares two people at a time on their answers in the groups that they share. By halves:
+the test splits the answers of all people at random, which gives about the same result as a perfect
+copy of all these people would.
 """
 
 from __future__ import annotations

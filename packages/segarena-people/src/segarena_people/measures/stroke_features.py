@@ -163,7 +163,7 @@ def _reach_features(
     shape: GoalShape,
     start: tuple[int, ...],
 ) -> list[float]:
-    """Return the mean and maximum distance of the goal's pixels from the line."""
+    """Return the mean and maximum distance of the goal's pixels from the line, divided by the goal's `side`."""
     squared = squared_distance(~line, frame_is_edge=False)
     goal_pixels = tuple((shape.pixels - start).T)
     distances = np.sqrt(squared[goal_pixels])

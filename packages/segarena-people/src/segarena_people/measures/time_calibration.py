@@ -58,7 +58,7 @@ class TimeCalibration:
         return mixture_quantile(centres, spreads, 0.5)
 
     def histogram(self, bins: int = 10) -> NDArray[np.float64]:
-        """Return the fraction of `shares` in each of several equal bins."""
+        """Return the fraction of `shares` in each of `bins` equal bins from 0 to 1."""
         counts, _ = np.histogram(self.shares, bins=bins, range=(0.0, 1.0))
         return counts / max(1, len(self.shares))
 
@@ -78,7 +78,7 @@ def calibrate_times(prompts: Iterable[PersonPrompt], habits: TimeHabits) -> Time
 
 
 def predict_seconds(prompt: PersonPrompt, habits: TimeHabits) -> LogNormalSeconds:
-    """Predict how long a random person with the prompt's device takes for a prompt."""
+    """Predict how long a random person takes for a prompt with its pointer; an unknown pointer counts as a mouse."""
     boxes = "drag" if len(prompt.meant) == 1 else "extreme"
     pointer = prompt.pointer if prompt.pointer in habits.pointers else "mouse"
     pace = PromptTimeModel(

@@ -63,7 +63,7 @@ def find_project(
     """Return a project and the role of a person in it.
 
     Args:
-        session: database session; a write session with `for_change`.
+        session: database session; a write session if `for_change` is set.
         project_id: number of the project.
         person_id: the person who requests access.
         needed: the lowest role that is allowed.
@@ -99,7 +99,7 @@ def find_task(
     """Return a task: annotators can access their own tasks, reviewers and leads all tasks of the project.
 
     Args:
-        session: database session; a write session with `for_change`.
+        session: database session; a write session if `for_change` is set.
         task_id: number of the task.
         person_id: the person who requests access.
         needed: the lowest role in the project that is allowed.

@@ -1,8 +1,8 @@
 """Agreement between the annotators of a project, measured for each pair of tasks once both are finished.
 
-Pictures are downscaled to at most 640 pixels per side, close to the picture size of the paper, so
-that even a large photograph takes only a second or two; outlines are scaled exactly. `segarena
-amodal agreement` measures an export at full size.
+Pictures are downscaled to at most 640 pixels per side, close to the picture size of Zhu et al.
+(Semantic Amodal Segmentation), so that even a large photograph takes only a second or two; outlines
+are scaled exactly. `segarena amodal agreement` measures an export at full size.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def find_pending_pairs(
     project_id: int,
     most: int = _AT_ONCE,
 ) -> list[TaskPair]:
-    """Return pairs of finished tasks about a picture; omit pairs whose current revisions were compared."""
+    """Return up to `most` pairs of finished tasks about one picture, not yet compared in their newest revisions."""
     one = aliased(Task)
     other = aliased(Task)
     is_outdated = or_(
@@ -82,7 +82,7 @@ def find_pending_pairs(
 
 
 def compare_pending(site: Site, project_id: int) -> None:
-    """Compare pairs of newly finished tasks; return at once if another thread is already comparing."""
+    """Compare up to 200 pending pairs of tasks; return at once if another thread is already comparing."""
     # Only one thread at a time: the comparison uses a whole core, and two threads would measure the
     # same pairs.
     if not _measuring.acquire(blocking=False):
@@ -100,7 +100,7 @@ def compare_pending(site: Site, project_id: int) -> None:
 
 
 def measure_pair(one: Scene, other: Scene) -> PairAgreement:
-    """Measure the agreement between two scenes of a picture, both downscaled by the same factor."""
+    """Measure the agreement between two scenes of a picture, which are first downscaled if they are large."""
     return measure_agreement([drawing_of_scene(scale_down(scene)) for scene in (one, other)]).pairs[
         0
     ]
@@ -156,7 +156,7 @@ def agreement_by_annotator(images: tuple[ImageAgreement, ...]) -> dict[int, tupl
 
 
 def agreement_table(images: tuple[ImageAgreement, ...]) -> Sheet | None:
-    """Return the agreement table; None if no two people finished the same picture."""
+    """Return the agreement table; None without measured agreement."""
     return agreement_sheet(summarise_pictures(images)) if images else None
 
 

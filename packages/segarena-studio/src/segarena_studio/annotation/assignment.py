@@ -82,7 +82,7 @@ def take_task(
     if task_id not in {task.id for task in list_takeable_tasks(session, project, person_id)}:
         return None
     chosen = select(Task).where(Task.id == task_id, Task.person_id.is_(None))
-    # Skip a task that another request has locked: its person has it by then.
+    # Skip a task that another request has locked, because that request assigns it.
     task = session.scalar(chosen.with_for_update(of=Task, skip_locked=True))
     if task is not None:
         task.person_id = person_id
@@ -235,7 +235,7 @@ def deal_tasks(
 
 
 def is_assignable(session: Session, task: Task) -> bool:
-    """Return whether a task can be reassigned: it has not been begun, or its annotator has left the project."""
+    """Return whether a task can be reassigned: it is clean, or unfinished without an annotator in the project."""
     if task.state == "clean":
         return True
     is_free = (

@@ -136,7 +136,7 @@ class CheckCache:
             return None
 
     def progress_of(self, task_id: int) -> CheckProgress | None:
-        """Return the progress of a task's analysis; None if it is waiting for other analyses."""
+        """Return the progress of a task's analysis; None if it is waiting for other analyses, or if there is none."""
         with self._lock:
             task = self._tasks.get(task_id)
             return task.memory.progress if task else None
@@ -150,8 +150,8 @@ class CheckCache:
     ) -> None:
         """Analyse a large drawing off the request path, so that its last check before finishing is short.
 
-        Nothing happens for small drawings, soon after the last time, and while another drawing is
-        analysed ahead.
+        Nothing happens for small drawings, within a minute of the last time for the same task, and
+        while another drawing is analysed ahead.
         """
         if len(document.regions) < _LARGE_SCENE or not self._ahead.acquire(blocking=False):
             return

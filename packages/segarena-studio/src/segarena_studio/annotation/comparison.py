@@ -52,7 +52,7 @@ class RegionMatch(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UnmatchedRegion(msgspec.Struct, frozen=True, kw_only=True):
-    """A region that the other annotator has not drawn.
+    """A region without a match in the other drawing.
 
     Attributes:
         id: its id.

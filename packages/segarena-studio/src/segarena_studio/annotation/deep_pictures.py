@@ -66,7 +66,7 @@ def is_dicom(content: bytes) -> bool:
 
 
 def read_deep_picture(name: str, content: bytes) -> DeepPicture | None:
-    """Return a 16-bit picture from the content of its file; None if it has 8 bits per channel.
+    """Return a DICOM or 16-bit grey picture from the content of its file; None for any other picture.
 
     Raises:
         InvalidInput: the file is damaged or too large, or a DICOM file of an unsupported kind.

@@ -1,6 +1,7 @@
 """Single-frame DICOM pictures: stored values, rescale and window from the header; uncompressed pixels only.
 
-Compressed pixels are rejected, because their decoders allocate what the compressed data claim.
+Compressed pixels are rejected, because their decoders allocate as much memory as the compressed
+data claim to need.
 """
 
 from __future__ import annotations
@@ -70,7 +71,8 @@ def read_dicom_picture(name: str, content: bytes) -> DicomPicture:
 
     Raises:
         MissingExtra: pydicom is not installed.
-        InvalidInput: the file is damaged, too large, compressed, in colour, or has several frames.
+        InvalidInput: the file is damaged, too large, compressed, in colour, or has several frames
+            or a modality lookup table.
     """
     try:
         import pydicom
@@ -83,7 +85,7 @@ def read_dicom_picture(name: str, content: bytes) -> DicomPicture:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             syntax = _transfer_syntax(content)
-            # Before the data set is read: pydicom inflates a deflated one without a limit.
+            # Check this before the data set is read: pydicom inflates a deflated one without a limit.
             if syntax not in _UNCOMPRESSED:
                 raise InvalidInput(
                     f"{name}: expected uncompressed DICOM pixels, got transfer syntax {syntax[:64]}; "

@@ -192,7 +192,7 @@ def add_revision(
         )
     task.revision += 1
     task.saved_at = now
-    # Nobody has drawn or accepted proposals yet, so they do not count as work.
+    # Proposals that nobody has accepted do not count as work.
     confirmed = without_proposals(document)
     task.regions = len(confirmed.regions)
     task.points = confirmed.corners
@@ -226,7 +226,7 @@ def pruned_revision(newest: int) -> int:
 
 
 def read_newest_draft(session: Session, task: Task, base: int | None = None) -> NewestDraft:
-    """Return the newest draft of a task, as a patch to the revision `base` if that is still stored."""
+    """Return the newest draft of a task; if possible, as a patch of the stored revision `base`."""
     client_id = ""
     scene = b"null"
     changes: ScenePatch | None = None
@@ -259,7 +259,7 @@ def find_last_edit(session: Session, task: Task) -> int | None:
 
 
 def diff_to_revision(session: Session, task: Task, base: int) -> ScenePatch | None:
-    """Return the patch from the newest draft back to an older one; None if the older one is no longer stored."""
+    """Return the patch from the newest draft back to an older one; None if that is not stored or no patch exists."""
     newest = session.get(Draft, (task.id, task.revision))
     earlier = session.get(Draft, (task.id, base))
     if newest is None or earlier is None:

@@ -94,8 +94,8 @@ class ExportedTask:
         """Return the drawing as a scene, without proposals that nobody has accepted.
 
         The id of an image is the number of the picture in the studio, so that later exports match
-        earlier ones. Regions of a frame have the key `track_id`, and those that were propagated and
-        accepted `propagation`.
+        earlier ones. Regions of a video's frame have the key `track_id`, and those that were
+        propagated and accepted also have `propagation`.
         """
         document = without_proposals(self.read())
         scene = document_to_scene(
@@ -133,7 +133,7 @@ class ExportContents:
 
     @property
     def photograph_bytes(self) -> int:
-        """Total size of the photographs."""
+        """Total size of the photographs to include."""
         return sum(one.bytes for one in self.photographs.values())
 
 

@@ -1,4 +1,4 @@
-"""Job for slow exports; the person who requested one can download it from the page for a day."""
+"""Job for slow exports; the person who requested one can download it from the page for at least a day."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from segarena_studio.orm_models import Project
 KEPT_S = 86_400.0
 """Minimum time for which an export is kept."""
 _AT_ONCE = 100
-# Up to this many drawings and photographs, an export is written within the request.
+# Up to this many drawings and bytes of photographs, an export is written within the request.
 _AT_ONCE_BYTES = 64 * 2**20
 
 

@@ -63,8 +63,8 @@ def start_from_masks(
 ) -> StartResult:
     """Start the clean tasks of a project from the masks beside its pictures.
 
-    Each object becomes a region, smaller ones in front, because masks have no depth order. Whether the files are
-    binary, indexed or coloured is the encoding that fits most of the first 20 pictures.
+    Each object becomes a region. Smaller regions come first, because masks have no depth order. The encoding of the
+    masks (binary, index or colour) is the one that can read most of the first 20 pictures.
 
     Args:
         site: site of the project.

@@ -36,10 +36,10 @@ class InvitationResult(msgspec.Struct, kw_only=True):
     """Result of inviting a list of people.
 
     Attributes:
-        added: names of the accounts that are members now.
+        added: names of the accounts that became members.
         known: names of the accounts that were members before; their roles are unchanged.
-        keys: e-mail addresses, with the keys of their invitations.
-        refused: entries that could not be used, with the reasons.
+        keys: pairs of an e-mail address and the key of its invitation.
+        refused: pairs of an entry that could not be used and the reason.
     """
 
     added: list[str] = []
@@ -124,7 +124,7 @@ def find_invitation(
     site: Site,
     text: str,
 ) -> ProjectInvitation | None:
-    """Return the unused invitation whose link contains this text; None if the text is invalid or has expired."""
+    """Return the unused invitation whose link contains this text; None if there is none, or it has expired."""
     key = find_key(session, "invitation", text, site.now())
     return None if key is None else _read_invitation(session, site, key)
 
@@ -171,7 +171,7 @@ def accept_invitation(
     key.person_id = person.id
     key.used_at = key.used_at or now
     key.ended_at = now
-    # A used invitation admits nobody again, also after the person was removed from the project.
+    # A used invitation admits nobody again, not even a person who was removed from the project.
     key.label = "used: " + key.label
 
 

@@ -5,8 +5,9 @@ Neighbouring vertices are close to each other, and most rings are consecutive po
     {"scale": 1000, "deltas": [x, y, ...], "others": [[point, x, y], ...]}
     {"runs": [first, count, ...]}
 
-`deltas` are the differences between successive points, in thousandths of a pixel. `others` are the points that are no
-whole number of thousandths. Everything else stays as it is. The editor's `packed-scene.js` reverses this exactly.
+`deltas` are the differences between successive points, in thousandths of a pixel. `others` are the points with a
+coordinate that is not a whole number of thousandths. Everything else stays as it is. The editor's `packed-scene.js`
+reverses this exactly.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ _MOST_TOLD = 50
 
 
 class ImportResult(msgspec.Struct, kw_only=True):
-    """Result of an import.
+    """Result of an import; each list of lines has at most 50.
 
     Attributes:
         new: number of new pictures.
@@ -80,7 +80,7 @@ def add_files(
             if is_new and checked.note and len(added.notes) < _MOST_TOLD:
                 added.notes.append(checked.note)
         except (InvalidInput, MissingExtra) as error:
-            # The page shows one line for each rejected file.
+            # The page shows one line for each of the first rejected files.
             if len(added.refused) < _MOST_TOLD:
                 added.refused.append(str(error))
         on_step(number)
@@ -161,7 +161,7 @@ def sync_folder(
 
 
 def check_folder(folder: Path, roots: Iterable[str]) -> Path:
-    """Return a folder that was named on a page, if it is below a folder in the settings.
+    """Return a folder that was named on a page, if it is a folder in the settings or below one.
 
     Raises:
         InvalidInput: the folder is elsewhere or does not exist.

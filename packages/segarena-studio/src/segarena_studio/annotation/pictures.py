@@ -77,7 +77,7 @@ def check_picture(name: str, content: bytes) -> CheckedPicture:
 
     Raises:
         InvalidInput: the name is invalid, or the file is too large, damaged, not a picture, or has
-            more than one frame. Of a TIFF of several pages, the first is used.
+            more than one frame; of a TIFF, the first page is used instead.
         MissingExtra: the file is DICOM, and pydicom is not installed.
     """
     name = picture_name(name)

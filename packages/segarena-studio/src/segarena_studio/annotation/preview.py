@@ -16,7 +16,7 @@ from segarena_studio.annotation.deep_pictures import is_deep, read_display_pixel
 PREVIEW_PX = 800
 """Longest side of a preview: nearly as wide as the picture in a window of 1400 pixels."""
 LARGE_BYTES = 256 * 1024
-"""Pictures up to this size are sent without a preview first; they take 5 s at 400 kbit/s."""
+"""Pictures up to this size are sent without a preview; this size takes about 5 s at 400 kbit/s."""
 _QUALITY = 65
 _CACHE_BYTES = 32 * 2**20
 

@@ -39,9 +39,9 @@ class StartResult(msgspec.Struct, kw_only=True):
 
     Attributes:
         tasks: number of tasks that were started.
-        unknown: number of annotations about pictures that the project does not have.
+        unknown: number of annotations that match no picture of the project by name and size.
         left: number of annotations for which no clean task was left.
-        told: errors in the file, one per line.
+        told: the first errors in the annotations, one per line.
     """
 
     tasks: int = 0

@@ -20,9 +20,9 @@ class AnnotatorWork:
     """Work of one annotator in a project.
 
     Attributes:
-        person_id, name: the annotator; None for unassigned tasks.
+        person_id, name: the annotator.
         states: number of tasks in each state.
-        regions, points: number of regions and corners in begun tasks; shared corners count once.
+        regions, points: number of regions and corners; a shared corner counts for each region.
         annotation_s: sum of gaps shorter than five seconds between actions.
         total_s, active_s: time spent on regions, and the part of it with the window in the
             foreground.
@@ -44,7 +44,7 @@ class AnnotatorWork:
 
     @property
     def per_region_s(self) -> float | None:
-        """Seconds per region of finished tasks; None if there are none."""
+        """Annotation seconds per region of finished tasks; None if there are none."""
         return self.finished_s / self.finished_regions if self.finished_regions else None
 
     @property
@@ -198,7 +198,7 @@ def find_next_review(
     project: Project,
     person_id: int,
 ) -> Task | None:
-    """Return another person's task that has waited longest for review; None if no task is waiting."""
+    """Return the task of another person that has waited longest for review; None if none is waiting."""
     waiting = (
         select(Task)
         .where(Task.project_id == project.id, Task.state == "finished")

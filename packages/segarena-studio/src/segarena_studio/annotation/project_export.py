@@ -1,7 +1,7 @@
 """Export of a project: all formats of `segarena amodal`, times and counts, optional photographs.
 
-Scenes that pass the studio's checks also pass `segarena amodal check-annotations`, and its statistics can be
-computed on them.
+Scenes that pass the studio's checks also pass `segarena amodal check-annotations`, and the statistics of
+`segarena amodal` can be computed on them.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def _write(
 ) -> list[str]:
     """Write everything except the photographs; return a list of details that the format cannot represent."""
     file_format = contents.wanted.file_format
-    # The drawings must name the photographs as they are next to them.
+    # The drawings must refer to the photographs by their names in the export.
     names = {photograph.picture: photograph.name for photograph in photographs}
     drawn: list[ExportedTask] = []
     for task in contents.drawn:

@@ -120,8 +120,8 @@ def change_project(
     """Change the settings, except for the seed. If the number of annotators grows, each picture gets more tasks.
 
     Raises:
-        InvalidInput: a setting is invalid, the number of annotators is below that of a picture, or a
-            project in which somebody has begun to annotate gets or loses videos.
+        InvalidInput: a setting is invalid, a picture already has more annotators than the new
+            number, or a project in which somebody has begun to annotate gets or loses videos.
     """
     had_videos = project.has_videos
     _apply(project, rules)
@@ -182,7 +182,7 @@ def list_projects_of(
     most: int,
     page: int = 1,
 ) -> ProjectPage:
-    """Return a page of a person's projects, newest first; for a number beyond the last page, the last.
+    """Return a page of a person's projects, newest first; for a page number that is too large, the last page.
 
     Args:
         session: read session.

@@ -1,8 +1,8 @@
 """Propagation of outlines from key frames of a video to the frames between and after them.
 
 A key frame of a track is a frame in which a person drew or confirmed its region. The frames are
-propagated in windows of a few frames, each from the mask of the window before it, so that neither
-the memory nor the time of a step depends on the length of the video.
+propagated in windows of a few frames, each from the last mask of the window before it, so that
+neither the memory nor the time of a step depends on the length of the video.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from segarena_studio.annotation.scene_document import DECIMALS
 VIDEO_SEGMENTERS = ("colour-flow", "video-walk")
 """Segmenters that propagate; both accept scribbles and need no weights."""
 WINDOW = 8
-"""Number of frames that are propagated together, beside the frame from which they start."""
+"""Maximum number of frames that are propagated together, besides the frame from which they start."""
 WORK_PX = 250_000
 """Largest number of pixels of a frame here; the segmenters shrink frames further, to 100 000 pixels."""
 
@@ -174,7 +174,8 @@ def plan_windows(
         key: index of the key frame.
         next_key: index of the next key frame in this direction; None if it is too far away to matter.
         step: 1 forwards, -1 backwards.
-        last: index of the last frame to propagate to, at most the frame before the next key frame.
+        last: index of the last frame to propagate to if there is no next key frame; ignored if
+            there is one.
     """
     if next_key is None:
         return _chain(key, last, step)

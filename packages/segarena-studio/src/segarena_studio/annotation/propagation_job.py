@@ -49,7 +49,7 @@ class PropagationRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True
         regions: ids of regions that a person drew or accepted in the frame.
         segmenter: one of `VIDEO_SEGMENTERS`.
         direction: forwards, backwards or both.
-        frames: number of frames in each direction; a region stops at its next key frame.
+        frames: maximum number of frames in each direction; a region stops at its next key frame.
     """
 
     regions: Annotated[tuple[str, ...], msgspec.Meta(min_length=1, max_length=MOST_TRACKS)]
@@ -79,7 +79,7 @@ class PropagationStatus(msgspec.Struct, frozen=True, kw_only=True):
         state: "none", "waiting", "running", "done" or "failed".
         progress: what the job is doing, such as "frame 9 of 40".
         failure: why it failed.
-        frames: number of frames with new proposals.
+        frames: number of frames with new or changed proposals.
         finished: number of frames left alone because they are finished.
     """
 
@@ -206,7 +206,7 @@ def _plan(
         end = len(frames) - 1 if step > 0 else 0
         last = here + step * min(request.frames, abs(end - here))
         next_key: int | None = None
-        # One frame further: a key frame right behind the last frame helps, too.
+        # Look one frame further: a key frame right after the last frame helps, too.
         for frame in range(here + step, last + 2 * step, step):
             if 0 <= frame < len(frames) and is_key(frames[frame], region_id):
                 next_key = frame

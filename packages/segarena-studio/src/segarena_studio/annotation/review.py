@@ -48,7 +48,13 @@ def take_for_review(
     person_id: int,
     now: float,
 ) -> None:
-    """Take a finished task for review, which locks it for its annotator; other reviewers may take it over."""
+    """Take a finished task for review, which locks it for its annotator; other reviewers may still decide on it.
+
+    Nothing happens if the task is in any other state.
+
+    Raises:
+        Refusal: the person may not review the task.
+    """
     _check_reviewer(access)
     if access.task.state == "finished":
         access.task.reviewer_id = person_id
@@ -104,8 +110,8 @@ def reopen_task(
     """Reopen a task: the annotator may do so before the review, a reviewer at any time.
 
     Raises:
-        Refusal: the task is already open; or it is in review or the project is closed, and the
-            person is not a reviewer.
+        Refusal: the task is already open; or the person may not review it, and it is in review or
+            approved, or the project is closed.
     """
     state = access.task.state
     if state in OPEN_STATES:
@@ -189,7 +195,7 @@ def list_decisions(session: Session, task: Task) -> list[Decision]:
 
 
 def find_last_return(session: Session, task: Task) -> Decision | None:
-    """Return the last decision by which a reviewer returned or reopened a task; None if there is none."""
+    """Return the last decision by which somebody returned or reopened a task; None if there is none."""
     query = select(Decision).where(
         Decision.task_id == task.id, Decision.kind.in_(("returned", "reopened"))
     )

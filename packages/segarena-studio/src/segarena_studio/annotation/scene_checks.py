@@ -1,8 +1,8 @@
 """Checks before a scene can be finished: faults, which must be corrected, and remarks, which may remain.
 
-The checks comprise the rules of the paper's tool, in pixels of the picture, and the checks of
-`segarena amodal check-annotations` that need only one drawing, so a scene that passes here also passes there.
-An error of that command is a fault here; a warning or a note is a remark.
+The checks comprise the rules of the tool of Zhu et al. (Semantic Amodal Segmentation), in pixels of the
+picture, and the checks of `segarena amodal check-annotations` that need only one drawing. Therefore a scene
+that passes here also passes there. An error of that command is a fault here; a warning or a note is a remark.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def check_document(
     rasters: Rasters | None = None,
     memory: CheckMemory | None = None,
 ) -> CheckResult:
-    """Check a document of a picture; regions are listed in depth order.
+    """Check the document of a picture and return what is wrong with it.
 
     Pass its `scene` and `rasters` if they exist already, and the `memory` of an earlier check of the
     same picture to check only what has changed.

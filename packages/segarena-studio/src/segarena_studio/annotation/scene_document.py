@@ -37,7 +37,7 @@ MOST_REGIONS = 2000
 MOST_OUTLINES = 500
 """Limit of one region."""
 MOST_POINTS = 100_000
-"""Limit of one document; scenes of the papers have some dozens of regions and a few thousand points."""
+"""Limit of one document; published scenes have some dozens of regions and a few thousand points."""
 DECIMALS = 2
 """Decimals of exported coordinates: two regions that are clipped at the frame must get identical corners."""
 _FARTHEST_PX = 1e6
@@ -91,8 +91,9 @@ def read_document(text: bytes | msgspec.Raw) -> Document:
     """Decode a document from JSON.
 
     Raises:
-        InvalidInput: the document exceeds 4 MiB, has too many regions or points, is not valid JSON
-            of this form, repeats a region id, or has a ring that refers to a missing point.
+        InvalidInput: the document exceeds 4 MiB, has too many regions, outlines or points, is not
+            valid JSON of this form, repeats a region id, or has a ring that refers to a missing
+            point or whose outlines do not begin in order.
     """
     size = len(bytes(text))
     if size > MOST_BYTES:
@@ -216,7 +217,7 @@ def document_to_scene(
 
 
 def have_holes(outlines: Sequence[Points], shape: tuple[int, int]) -> bool:
-    """Return whether the extent of outlines differs from their union."""
+    """Return whether the extent of outlines may differ from their union: one lies in another, or two meet."""
     if len(outlines) < 2:
         return False
     return any(are_holes(outlines)) or first_meeting(outlines, shape) is not None

@@ -1,8 +1,8 @@
 """Time tracking: time spent on each region, and annotation time from the activity log.
 
 Annotation time is the sum of all gaps shorter than five seconds between consecutive log entries, as
-in the tool of the paper; longer gaps count as pauses. Active time is time with the window in the
-foreground.
+in the tool of Zhu et al. (Semantic Amodal Segmentation); longer gaps count as pauses. Active time is
+time with the window in the foreground.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import msgspec
 
 from segarena_studio.orm_models import Task
 
-# As in the tool of the paper, so that times are comparable with the published ones.
+# As in the tool of Zhu et al., so that times are comparable with the published ones.
 PAUSE_MS = 5000.0
 _MOST_REGIONS = 20_000
 # Times of regions beyond `_MOST_REGIONS` are summed under this name.

@@ -1,7 +1,7 @@
 """Tracks: objects with the same region id in the frames of a video.
 
 In a project of videos, the pictures of a folder are the frames of a video, sorted by name. A region
-is proposed while its outline was only propagated, and nobody has accepted or corrected it.
+is a proposal as long as nobody has accepted or corrected its propagated outline.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def _place_in(
     order: Sequence[str],
     region_id: str,
 ) -> int:
-    """Return the index of a new region: behind the nearest region that is in front of it in another frame."""
+    """Return the index of a new region: behind the nearest region in front of it in the key frame, or 0."""
     for before in reversed(order[: order.index(region_id)]):
         if before in places:
             return places[before] + 1

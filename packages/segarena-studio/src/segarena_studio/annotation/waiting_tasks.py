@@ -18,7 +18,7 @@ from segarena_studio.orm_models import Comment, Decision, Member, Picture, Proje
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WaitingTasks:
-    """Numbers of tasks in one project that wait for a person.
+    """Numbers of tasks in one project that wait for a person; all are 0 in a closed project.
 
     Attributes:
         own: unfinished tasks of the person, including the returned ones.

@@ -2,9 +2,9 @@
 
 A picture stays with the process that encoded it. Requests for which people wait are served before
 encodings made in advance. The advance encodings go to the process that was least recently used, so
-that nobody who is drawing has to wait for them. If a process dies or hangs, the request fails with
-a one-line message, and the next request starts a new process. A unit whose process died is tried
-twice.
+that nobody who is drawing has to wait for them. If a process dies, its request is tried once more
+in a new process. If that dies too, or if a process hangs, the request fails with a one-line
+message, and the next request starts a new process.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Assistant:
             queue.stop()
 
     def _home(self, picture: PictureFile, *, is_ahead: bool) -> _ProcessQueue:
-        """Return the process of a picture; for a new picture, the least busy or least recently used process."""
+        """Return the process of a picture; for a new one, the least busy, or the least recently used if `is_ahead`."""
         with self._lock:
             home = self._homes.get(picture.key)
             if home is None:

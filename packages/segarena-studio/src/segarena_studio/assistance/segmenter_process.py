@@ -41,7 +41,7 @@ class AssistantLimits:
     """Limits of an assistant.
 
     Attributes:
-        answer_s: time limit of an answer; the rounds answered before are kept.
+        answer_s: time limit of an answer; rounds that were answered within it are kept.
         encode_s: time limit of reading and encoding a picture.
         pictures: number of cached encodings.
         picture_bytes: total size of cached encodings; the last one always stays.

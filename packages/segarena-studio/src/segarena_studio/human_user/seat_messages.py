@@ -70,7 +70,7 @@ def build_person_prompts(
 
     Raises:
         InvalidInput: the prompts are of a wrong kind, outside the sample, about an unknown object,
-            none at all, or too many.
+            none at all, or too many; or the raw strokes are too large.
     """
     if len(bytes(came.strokes)) > _MOST_STROKE_BYTES:
         raise InvalidInput("strokes: expected fewer points; draw fewer strokes")

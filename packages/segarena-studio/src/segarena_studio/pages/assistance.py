@@ -40,7 +40,7 @@ class EncodeMessage(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @router.get("/studio/key")
 @require_role("participant")
 def give_key(request: Request) -> Response:
-    """Return the form key of the current session to a page that was opened in an earlier session."""
+    """Return the session's form key and the person's id to a page that was opened in an earlier session."""
     visitor = visitor_of(request)
     return _json({"key": visitor.form_key, "person": visitor.person_id})
 
@@ -53,7 +53,7 @@ async def ask(request: Request, task_id: int) -> Response:
     asked = await read_page_json(request, AssistanceRequest, MOST_BYTES)
     picture = await run_in_threadpool(_picture, request, task_id, asked.segmenter)
     assistant = assistants_of(site_of(request)).of(asked.segmenter)
-    # Identify the requester by task, so that requests from two windows do not replace each other.
+    # Identify the requester by task too, so that requests about two tasks do not replace each other.
     asker = (task_id, _person(request))
     answering = assistant.ask(AnswerRequest(picture, asked.prompts), asker=asker)
     answer, waited_s = await asyncio.wrap_future(answering)

@@ -67,5 +67,5 @@ def give_comparison(request: Request, task_id: int) -> Response:
 
 
 def annotator_name(drawing: StoredDrawing) -> str:
-    """Return the name of a drawing's annotator, or the drawing's number if it has no annotator."""
+    """Return the name of a drawing's annotator, or "drawing" and the number of its task if it has no annotator."""
     return drawing.person.name if drawing.person else f"drawing {drawing.task.id}"

@@ -36,6 +36,6 @@ def show_components(request: Request) -> Response:
 def list_tokens() -> dict[str, str]:
     """Return the design tokens in page.css with their values in the light theme, in the order of the file."""
     sheet = read_text("segarena.reports", "page.css")
-    # The first block after the opening brace is the light theme; other blocks only override it.
+    # The first block is the light theme; other blocks only override it.
     light_theme = sheet[sheet.index(":root") : sheet.index("}")]
     return dict(re.findall(r"--([a-z0-9-]+): ([^;]+);", light_theme))

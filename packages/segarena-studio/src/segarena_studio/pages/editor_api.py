@@ -60,7 +60,7 @@ router = APIRouter(include_in_schema=False)
 _NEIGHBOURS = 3
 _PRIVATE_DAY = "private, max-age=86400"
 _COMPRESSED_FROM = 16 * 1024
-"""Minimum size in bytes for a drawing to be compressed; it shrinks to two fifths."""
+"""Minimum size in bytes of a response to be compressed; a drawing shrinks to two fifths."""
 _CHECK_WAIT_S = 1.0
 """Longest time that a request waits for checks; pages then ask again, and show progress meanwhile."""
 
@@ -166,7 +166,8 @@ def _analyse_opened(
 async def keep_draft(request: Request, task_id: int) -> Response:
     """Store a draft, whole or as a patch, if it is based on the newest one.
 
-    Otherwise the response has the newest draft: for a patch, as a patch of the same revision.
+    Otherwise the response is 409 with the newest draft. If the save was a patch, the draft in the
+    response is a patch of the same revision, if possible.
     """
     save = await read_page_json(request, SaveRequest, MOST_BYTES)
     return await run_in_threadpool(_keep, request, task_id, save)
@@ -202,7 +203,7 @@ def _keep(
             found = find_task(session, task_id, visitor.person_id)
             return _conflict(read_newest_draft(session, found.task, base))
     if document is None:
-        # The answer to this save was lost, and a newer one has followed.
+        # The answer to this save was lost, and a newer save has followed.
         return answer
     answer.background = BackgroundTask(
         check_cache_of(site).analyse_ahead,
@@ -239,8 +240,8 @@ def _check(
 async def finalise(request: Request, task_id: int) -> Response:
     """Finish a task, if its scene passes the checks and both boxes are ticked.
 
-    While the checks take longer than a second, the response is 202 with their progress: the page asks
-    again until it gets another one.
+    If the checks take longer than a second, the response is 202 with their progress, and the page
+    asks again until it gets another response.
     """
     message = await read_page_json(request, FinishMessage)
     return await run_in_threadpool(_finalise, request, task_id, message)
@@ -274,7 +275,7 @@ def _finalise(
         if message.base != found.task.revision:
             return _conflict(read_newest_draft(session, found.task))
         if not found.task.revision:
-            # A frame without objects; an export needs its revision.
+            # A frame without objects was never saved, but an export needs a revision.
             save_frame(session, found.task, EMPTY, site.now())
         finish_task(session, found, site.now())
     return _json({"state": found.task.state})
@@ -453,7 +454,7 @@ def give_thumbnail(request: Request, task_id: int) -> Response:
 @router.get("/studio/tasks/{task_id:int}/neighbours")
 @require_role("participant")
 def give_neighbours(request: Request, task_id: int) -> Response:
-    """Return the tasks that the annotator will probably open next, so that pages can prefetch their pictures."""
+    """Return the visitor's next three open tasks and the previous one, so that pages can prefetch their pictures."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.reading() as session:
@@ -549,7 +550,7 @@ def _comment(comment: Comment) -> dict[str, Any]:
 
 
 def compressed_json(request: Request, value: Any) -> Response:
-    """Return JSON, compressed if it is large; a header has its uncompressed length for progress bars."""
+    """Return JSON, compressed if it is large and the browser accepts gzip; a header has its uncompressed length."""
     body = msgspec.json.encode(value)
     headers = {"cache-control": "no-store", "x-uncompressed-length": str(len(body))}
     is_accepted = "gzip" in request.headers.get("accept-encoding", "")

@@ -52,7 +52,7 @@ def answer_in_form(
 ) -> Response:
     """Return the response of `act`; if `act` rejects the form, return the form's page with the error.
 
-    Scripts, which accept JSON, get the error itself.
+    Scripts, which accept JSON or send the form key in a header, get the error itself.
 
     Args:
         request: the request that sent the form.

@@ -48,7 +48,7 @@ def open_studio(
         found = find_key(session, "session", key, site.now())
     if site.only_person is None or found is None or found.person_id != site.only_person:
         raise http_errors.unknown()
-    # A path of this studio alone, so that the link cannot lead to another site.
+    # Allow only a path in this studio, so that the link cannot lead to another site.
     to = to if _PAGE.fullmatch(to) else ""
     answer = RedirectResponse(f"/studio/{to}".rstrip("/"), 303)
     set_session(answer, site, key)

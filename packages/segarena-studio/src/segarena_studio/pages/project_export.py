@@ -100,7 +100,7 @@ def make_export(
     project_id: int,
     form: Form,
 ) -> Response:
-    """Return the drawings as a zip; a large export is made by a job."""
+    """Return the drawings as a zip; a job makes a large export, or one requested during another."""
     site = site_of(request)
     visitor = visitor_of(request)
     wanted = ExportOptions(
@@ -170,7 +170,7 @@ def _at_once(site: Site, contents: ExportContents) -> FileResponse:
 @router.post("/studio/projects/{project_id:int}/start")
 @require_role("participant")
 async def start(request: Request, project_id: int) -> Response:
-    """Start clean tasks from an uploaded file."""
+    """Start clean tasks from the annotations in an uploaded file."""
     site = site_of(request)
     visitor = visitor_of(request)
 

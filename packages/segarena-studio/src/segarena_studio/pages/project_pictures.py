@@ -27,7 +27,7 @@ from segarena_studio.pages.review import rejected_review
 
 router = APIRouter(include_in_schema=False)
 MOST_FILES = 200
-"""Limit of one form; a script sends files one after the other."""
+"""Maximum number of files in one form; the page's script sends each file in a form of its own."""
 
 
 @router.post("/studio/projects/{project_id:int}/pictures")

@@ -226,7 +226,7 @@ def go_on(
     project_id: int,
     form: Form,
 ) -> Response:
-    """Redirect to the visitor's next task."""
+    """Redirect to the visitor's next task, or to the project if there is none."""
     site = site_of(request)
     visitor = visitor_of(request)
     with site.database.writing() as session:
@@ -280,7 +280,7 @@ def show_people(
 @router.get("/studio/projects/{project_id:int}/settings")
 @require_role("participant")
 def show_settings(request: Request, project_id: int) -> Response:
-    """Show the settings for the lead."""
+    """Show the settings of a project to its lead."""
     return settings_page(request, project_id)
 
 
@@ -437,7 +437,7 @@ def log_action(
 
 
 def parse_day(text: str, *, after: int = 0) -> float | None:
-    """Return the beginning of a day in UTC, shifted by some days; None for an invalid date."""
+    """Return the time at which a day begins in UTC, shifted by some days; None for an invalid date."""
     try:
         day = datetime.date.fromisoformat(text) + datetime.timedelta(days=after)
         return datetime.datetime.combine(day, datetime.time(), datetime.UTC).timestamp()

@@ -42,7 +42,7 @@ from segarena_studio.pages.rendering import studio_page
 
 router = APIRouter(include_in_schema=False)
 _CHECK_WAIT_S = 0.5
-"""Longest time that the page waits for the checks; later it shows their progress."""
+"""Longest time that the page waits for the checks; after that, it shows their progress."""
 _COLOURS = 24
 """Number of the colours --o0, --o1, … in page.css."""
 
@@ -116,7 +116,7 @@ def review_page(
     document = values.pop("document")
     analysis: SceneAnalysis | None = None
     if document:
-        # Analysed when the task was finished, if this process has served since.
+        # Usually cached: the drawing was analysed when the task was finished.
         analysis = check_cache_of(site).request_analysis(
             task_id,
             document,

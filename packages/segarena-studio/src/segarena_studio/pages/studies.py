@@ -62,7 +62,7 @@ _FIRST = {"slug": "", "title": "", "dataset": "demo", "kinds.click": "on", "mode
 @router.get(_PATH)
 @require_role("organiser")
 def show_studies(request: Request) -> Response:
-    """List all studies."""
+    """List all studies, and those whose creation is in progress or has failed."""
     with site_of(request).database.reading() as session:
         rows: list[tuple[StudyRow, Study, Any]] = []
         for row in session.scalars(select(StudyRow).order_by(StudyRow.made_at.desc())):
@@ -215,7 +215,7 @@ def correct(
     slug: str,
     form: Form,
 ) -> Response:
-    """Let a segmenter answer the clicks of the first round, so that other participants correct its masks."""
+    """Enqueue a job: a segmenter answers the clicks of the first round, and other participants correct its masks."""
     site = site_of(request)
     segmenter = form.get("segmenter", "").strip()
     values = json.dumps({"segmenter": segmenter, "by": _by(visitor_of(request))})
@@ -284,7 +284,7 @@ def show_item(
     slug: str,
     number: int,
 ) -> Response:
-    """Show a picture with the answers on it."""
+    """Show the picture of an item, with up to `_MARKS` answers on it."""
     site = site_of(request)
     with site.database.reading() as session:
         row = _row(session, slug)

@@ -164,7 +164,7 @@ def say_next(request: Request, link: str) -> Response:
 @router.post(_PATH + "/{link}/batch")
 @require_role(ANYONE)
 async def begin_next_batch(request: Request, link: str) -> Response:
-    """Begin the next batch, and return its first trial."""
+    """Begin the next batch, and return the state of the visit, with the first trial if there is one."""
     await read_page_json(request, EmptyBody)
     return await run_in_threadpool(_move_on, request, link, begin_batch)
 
@@ -172,7 +172,7 @@ async def begin_next_batch(request: Request, link: str) -> Response:
 @router.post(_PATH + "/{link}/finish")
 @require_role(ANYONE)
 async def stop_here(request: Request, link: str) -> Response:
-    """End the participation before the last batch."""
+    """End the participation between two batches; at any other time nothing happens."""
     await read_page_json(request, EmptyBody)
 
     def stop(

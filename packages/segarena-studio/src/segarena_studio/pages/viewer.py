@@ -46,7 +46,8 @@ class Neighbours(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         row: index of the row; None if the view is not among the rows.
         count: number of rows.
-        previous, next: keys of the neighbouring rows.
+        previous, next: keys of the neighbouring rows, None at the ends; if the view is not among
+            the rows, `next` is the first row.
     """
 
     row: int | None

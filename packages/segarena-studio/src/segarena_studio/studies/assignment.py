@@ -1,4 +1,4 @@
-"""Assignment of arms and items, deterministic by seed and participant. Pure functions.
+"""Assignment of arms and items by pure functions; seed and participant determine the result.
 
 Each participant has one arm (prompt kind and display mode): the arm with the fewest participants on
 the same kind of device. A batch consists of the images with the fewest answers in that arm on such
@@ -91,7 +91,7 @@ def choose_check_positions(
     person: str,
     batch: int,
 ) -> list[int]:
-    """Return the positions of attention checks in a batch of `size`, counted from 0; never the first."""
+    """Return the positions of `count` attention checks among `size` other trials, from 0; never the first."""
     positions = list(range(1, size + count))
     positions.sort(key=lambda position: _lot(seed, "check", person, batch, position))
     return sorted(positions[:count])

@@ -22,7 +22,7 @@ from segarena.samples import ImageSample, Mask
 from segarena_studio.studies.items import StudyTarget
 
 ENOUGH = 0.95
-"""Lowest IoU at which people would not correct a mask any further."""
+"""Highest IoU at which people would still correct a mask."""
 LEAST_SHARE = 0.0005
 """Smaller parts, as a share of the picture, are skipped because nobody can hit them."""
 

@@ -53,7 +53,7 @@ class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         batches: maximum number of batches per participant.
         free_s, blocked_s: seconds for which the picture is visible before and after the target.
         shown_s, text_s: seconds for which a target is visible; text_s is for targets in words.
-        training: number of easy tasks at the beginning, which must be correct.
+        training: number of easy tasks at the beginning that must be answered correctly.
         attention: number of easy tasks hidden in each batch.
         corrections: segmenters whose masks are corrected in the second round; see
             `segarena_studio.studies.corrections`.

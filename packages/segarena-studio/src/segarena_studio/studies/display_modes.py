@@ -136,7 +136,7 @@ def displayed_mask(
     *,
     is_turned: bool = False,
 ) -> Mask:
-    """Scale a mask to the displayed picture; at least one pixel of a small mask remains."""
+    """Scale a mask to the displayed picture, and rotate it like the picture; at least one pixel of it remains."""
     return rotate_180(_scaled(mask, shape), is_turned)
 
 

@@ -28,7 +28,8 @@ class StudyTarget:
         image: identifier of the picture, the same for all targets on it.
         sample, target, object_id, plane, label: as in `segarena_people.prompts.PersonPrompt`.
         is_alone: whether its object is the only one of its sample.
-        goal: the whole object, or a part of it that a mask misses or wrongly covers.
+        goal: the whole object, a part of it that a mask misses, or a part that the mask covers
+            wrongly.
         model: segmenter whose mask is corrected; "" if there is none.
         is_easy: whether the target serves training and attention checks.
         picture: uint8 (H, W, 3), RGB.

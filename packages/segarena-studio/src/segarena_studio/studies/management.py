@@ -46,7 +46,7 @@ def create_study(
 
 
 def check_new(session: Session, study: Study) -> None:
-    """Raise `InvalidInput` if the name is taken, the study is invalid, or it shows a hidden dataset."""
+    """Raise `InvalidInput` if the name is taken, or if the study is invalid or names a hidden dataset."""
     check_study(study)
     if session.scalar(select(StudyRow.id).where(StudyRow.slug == study.slug)):
         raise InvalidInput(f"slug: a study {study.slug} already exists; choose another name")
@@ -66,10 +66,10 @@ def write_study(
     """Write a prepared study.
 
     Raises:
-        InvalidInput: the name was taken in the meantime.
+        InvalidInput: the name was taken in the meantime, or as for `check_new`.
     """
     check_new(session, study)
-    # Checked again above: preparation takes minutes, and the name may be taken by now.
+    # Checked again above: preparation may take hours, and the name may be taken by now.
     row = StudyRow(
         slug=study.slug,
         description=encode_study(study),
@@ -110,6 +110,6 @@ def delete_study(
     by: Actor,
 ) -> None:
     """Delete a study with all answers; its pictures stay in the storage, where other studies may use them."""
-    # Before the deletion, while the row still has its name.
+    # Record the event before the deletion, while the row still has its name.
     record_event(session, now, "study deleted", row.slug, **by)
     session.execute(delete(StudyRow).where(StudyRow.id == row.id))

@@ -99,7 +99,7 @@ class StudyVisitor(OrmModel):
     link_id: Mapped[int] = mapped_column(ForeignKey("study_links.id", ondelete="CASCADE"))
     hash: Mapped[str] = mapped_column(String(64), unique=True)
     name: Mapped[str] = mapped_column(String(20))
-    """Name in exports: p and twelve random digits, which reveal nothing about the order of arrival.
+    """Name in exports: p and twelve hexadecimal digits, which reveal nothing about the order of arrival.
     """
     kind: Mapped[str] = mapped_column(String(20))
     mode: Mapped[str] = mapped_column(String(20))
@@ -144,7 +144,7 @@ class StudyTrial(OrmModel):
     place: Mapped[int]
     purpose: Mapped[str] = mapped_column(String(20))
     device: Mapped[str] = mapped_column(String(20))
-    """Declared kind of device; measured once there is an answer."""
+    """Declared kind of device; once there is an answer, the kind inferred from it."""
     given_at: Mapped[float] = mapped_column(Float)
     begun_at: Mapped[float | None] = mapped_column(Float)
     """Time when the picture was first visible; all durations start here."""

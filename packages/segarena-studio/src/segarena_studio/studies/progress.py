@@ -259,7 +259,7 @@ def list_marks(
     number: int,
     most: int,
 ) -> list[AnswerMark]:
-    """Return the first answers on an item."""
+    """Return up to `most` answers on an item, in the order in which the participants joined."""
     found = (
         select(StudyTrial, StudyVisitor, cast(COUNTS, Integer))
         .join(StudyVisitor, StudyVisitor.id == StudyTrial.visitor_id)

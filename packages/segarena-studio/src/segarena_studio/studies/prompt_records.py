@@ -80,7 +80,7 @@ def iterate_prompts(session: Session, row: StudyRow) -> Iterator[tuple[StudyItem
     )
     for trial, visitor in session.execute(query):
         yield items[trial.item], _prompt(row, items[trial.item], trial, visitor)
-        # Otherwise the session would keep every answer in memory.
+        # Without this, the session would keep every answer in memory.
         session.expunge(trial)
 
 
@@ -169,7 +169,7 @@ def _exclusion_of(trial: StudyTrial, visitor: StudyVisitor) -> Exclusion:
 
 
 def clicks_frame(session: Session, row: StudyRow) -> pl.DataFrame:
-    """Return all clicks on images, in order, with the columns of the clicks table and further columns.
+    """Return the clicks on images in the main part, in order, with the columns of the clicks table and further ones.
 
     Further columns are `batch` (clicks made together), `person`, `display_mode` (as the
     published display-mode study names it), and `fate` (see `segarena_people.prompts`).

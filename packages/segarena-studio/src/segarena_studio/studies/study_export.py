@@ -33,11 +33,11 @@ README = """Prompts that people gave in a study.
 study.json            the study as it was described
 prompts.parquet       every prompt, raw, including training and attention checks; see docs/people.md
 clicks.csv            the clicks on images that count, as `segarena click-data check-table | judge | train` read them
-clicks-all.csv        all clicks on images, with a column `fate` that says why one does not count
+clicks-all.csv        all clicks on images in the main part, with a column `fate` that says why one does not count
 clicks-by-mode.csv    those that count, with the display mode in place of the dataset, where there are several modes
 previous/             FULL_STEM.png: the mask to correct, 0 and 255
 goals/                FULL_STEM.png: the part that people were asked to point at
-codes.csv             completion codes for payment, in no order; a code cannot be linked to answers
+codes.csv             completion codes for payment, sorted; a code cannot be linked to answers
 
 Nothing here identifies a person or the time of participation: names are random, and rows are in the order of names.
 """

@@ -25,7 +25,7 @@ class FormResult(NamedTuple):
 def read_form(form: Mapping[str, str]) -> FormResult:
     """Return the study that a form describes, or errors by field.
 
-    Other empty fields get their defaults, but required fields and choices do not.
+    Empty fields get their defaults, except for required fields and choices.
     """
     values: dict[str, Any] = {}
     faults: dict[str, str] = {}

@@ -127,7 +127,7 @@ def check_answer(
             )
     times = [point[_TIME_MS] for point in points]
     if any(later < earlier for earlier, later in pairwise(times)):
-        raise InvalidInput("strokes: expected increasing times")
+        raise InvalidInput("strokes: expected times that never decrease")
     last = answer.strokes[-1].points
     start = last[0]
     end = last[-1]

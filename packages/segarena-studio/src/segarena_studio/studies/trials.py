@@ -47,7 +47,7 @@ def next_trial(
     site: Site,
     visit: Visit,
 ) -> StudyTrial | None:
-    """Return the current trial of a visit, created on demand; None if the participant must choose or has finished.
+    """Return the current trial of a visit, created on demand; None before a batch has begun and after the end.
 
     If it is None, the state of the visitor distinguishes the cases: ready, done, failed.
     """
@@ -67,7 +67,7 @@ def begin_batch(
     site: Site,
     visit: Visit,
 ) -> None:
-    """Give a visit its next batch; finish the visit when no items or no batches are left."""
+    """Give a visit that is ready its next batch; finish it if the study is closed, or no items or batches are left."""
     if visit.visitor.state != "ready":
         return
     # The lock lets concurrent batches see each other's trials.
@@ -97,7 +97,7 @@ def find_trial(
 
 
 def trial_after(session: Session, trial: StudyTrial) -> StudyTrial | None:
-    """Return the next trial of the batch, so that the page can fetch its pictures ahead."""
+    """Return the next trial of the batch, so that the page can fetch its pictures ahead; None after the last."""
     same = (
         StudyTrial.visitor_id == trial.visitor_id,
         StudyTrial.batch == trial.batch,

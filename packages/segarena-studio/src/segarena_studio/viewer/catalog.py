@@ -46,7 +46,7 @@ class Collection:
         name: name of the dataset.
         samples: the samples.
         runs: label and folder of each run.
-        table: table with a row for each dialogue, or for each sample without dialogues.
+        table: table with a row for each dialogue, or for each sample if there are no runs.
         notes: warnings about the runs.
         trust, data: as for `segarena report`.
     """
@@ -153,7 +153,7 @@ def open_catalog(
     """Open a catalog of runs, datasets and pictures.
 
     Args:
-        named: run folders, folders above runs, datasets as for `--dataset`, folders of pictures.
+        named: run folders, folders of runs, datasets as for `--dataset`, folders of pictures.
         scratch: an empty folder for temporary files.
         trust: whether plug-ins named in run folders may be run; see `segarena.records.trust`.
         data: new location of the runs' dataset, as for `segarena report`.

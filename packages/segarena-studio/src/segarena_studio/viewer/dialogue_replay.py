@@ -100,7 +100,7 @@ def replay_dialogue(
     """Replay a dialogue of a run with its recorded prompts.
 
     Raises:
-        NotTrusted: the run names plug-ins from outside segarena, and `trust` is False.
+        UntrustedPlugin: the run names plug-ins from outside segarena, and `trust` is False.
         SegarenaError: the dialogue cannot be replayed; the message says why.
     """
     sample, target, user, repeat = key
@@ -135,7 +135,7 @@ def replay_plan(
     """Return the plan of a run from run.json, without metrics.
 
     Raises:
-        NotTrusted: see `replay_dialogue`.
+        UntrustedPlugin: as for `replay_dialogue`.
     """
     rules = config.benchmark
     dataset = resolve_paths(config.dataset, config.directory)

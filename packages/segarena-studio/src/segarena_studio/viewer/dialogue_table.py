@@ -1,7 +1,8 @@
-"""Table with one row per dialogue, or per sample without dialogues, computed once and stored in a file.
+"""Table with one row per dialogue, or per sample if there are no runs, computed once and stored in a file.
 
-Records are read for a few samples at a time, and only the outcome of each dialogue is kept; prompts
-and masks are not read. Every page is then a query on that file, however many rows it has.
+Records are read for a limited number of samples at a time, and only the outcome of each dialogue is
+kept; prompts and masks are not read. Every page is then a query on that file, however many rows it
+has.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from segarena_studio.viewer.table_query import TableQuery
 
 KEY = ("sample", "target", "user", "repeat")
 STRETCH = 16_384
-"""Number of samples whose records are read at once."""
+"""Maximum number of samples whose records are read at once."""
 _ROW = "_row"
 _PLACE = "_place"
 _ORDERS_KEPT = 8

@@ -1,6 +1,6 @@
 """Mask layers of one plane, as outlines: target, ignored pixels, and the answer of each run after a round.
 
-Names of layers in addresses: "target", "ignored", or RUN.ROUND, counted from 0 and from 1.
+Names of layers in addresses: "target", "ignored", or RUN.ROUND, with RUN from 0 and ROUND from 1.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class LoadedSample:
 
     @cached_property
     def levels(self) -> Quantization | None:
-        """Grey levels of a volume."""
+        """Grey levels of a volume; None for other samples."""
         return (
             fit_quantization(self.sample.voxels) if isinstance(self.sample, VolumeSample) else None
         )

@@ -16,7 +16,7 @@ MOST_CONDITIONS = 20
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A condition `column sign value`; on text, "~" means "contains"."""
+    """A condition `column sign value`; "~" means "contains, ignoring case" on text, and "=" on numbers."""
 
     column: str
     sign: str

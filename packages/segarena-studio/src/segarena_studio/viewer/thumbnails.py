@@ -43,7 +43,7 @@ def render_thumbnail(
 def dominant_colour(thumbnail: bytes) -> str:
     """Return the most frequent colour of a thumbnail as #rrggbb, shown while the thumbnail loads.
 
-    Colours that differ by less than a quarter of a channel's range count as the same.
+    Each channel is divided into four equal ranges; colours in the same ranges count as the same.
     """
     bgr = cv2.imdecode(np.frombuffer(thumbnail, np.uint8), cv2.IMREAD_COLOR)
     if bgr is None:

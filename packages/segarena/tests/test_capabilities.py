@@ -168,3 +168,25 @@ def test_the_columns_of_a_metric_are_names(columns, message):
 def test_a_list_of_names_is_as_good_as_a_tuple():
     assert metric_columns(Declares(columns=["iou", "dice"])) == ("iou", "dice")
     assert prompt_kinds(Declares(prompt_kinds=["click"])) == {"click"}
+
+
+class Depends:
+    """Its kinds depend on its options."""
+
+    def __init__(self, kind: str = "box") -> None:
+        self.kind = kind
+
+    @property
+    def prompt_kinds(self):
+        return {self.kind}
+
+    @property
+    def sample_kinds(self):
+        return {"volume"}
+
+
+def test_properties_are_known_of_an_instance_alone():
+    of_class = segmenter_capabilities(Depends)
+    assert (of_class.prompt_kinds, of_class.sample_kinds) == (None, {"image"})
+    of_instance = segmenter_capabilities(Depends())
+    assert (of_instance.prompt_kinds, of_instance.sample_kinds) == ({"box"}, {"volume"})

@@ -82,7 +82,7 @@ def test_several_objects_are_answered_with_labels():
             "expected a bool mask, got uint8 with the values 2; thr",
         ),
         (np.full((2, 2), -1), 1, "expected a bool mask, got int64 with the values -1; thr"),
-        (np.full((2, 2), 256), 2, "expected labels 0..255, got int64 with the values 256"),
+        (np.full((2, 2), 256), 2, "got int64 with the values 256; return the label of each"),
         (np.full((2, 2), 1.5), 2, "expected labels 0..255, got other float64 values"),
         (np.full((2, 2), "x"), 1, "expected a bool mask, got other"),
         (None, 1, r"expected a mask of shape \(2, 2\), got None; return an array"),

@@ -141,7 +141,7 @@ def test_a_user_of_another_kind_is_refused_with_those_who_fit(tmp_path):
 
 def test_too_few_answers_are_refused_with_how_many_there_are(tmp_path):
     folder = write_people(tmp_path / "boxes", {"anna": Boxer()}, images=4)
-    with pytest.raises(InvalidInput, match="at least 10 answers of one kind by people, got 4"):
+    with pytest.raises(InvalidInput, match="at least 10 answers by people, got 4"):
         compare_users(["cvpr2025"], folder)
 
 

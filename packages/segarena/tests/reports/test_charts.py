@@ -179,3 +179,8 @@ def test_the_last_of_many_categories_is_always_named():
         bar_chart([bars], categories, title="", x_label="", y_label="", size_px=(300, 200))
     )
     assert "never" in [text.text for text in chart.iter("text")]
+
+
+def test_a_chart_without_categories_is_empty():
+    chart = bar_chart([], [], title="", x_label="", y_label="", size_px=(300, 200))
+    assert "rect" not in {part.tag for part in ElementTree.fromstring(chart).iter()}

@@ -78,8 +78,8 @@ def separation_figure(every: Sequence[ScopeResult], definition: str) -> Figure |
 
 
 def _lowest(found: ScopeResult) -> float:
-    """Return the lower end of the axis: 0.45, or less if a user's values or interval extend further down."""
-    values: list[float] = []
+    """Return the lower end of the axis: 0.45, or less if values or intervals extend further down."""
+    values = [one.auc.value for one in found.pairs]
     for user in found.users:
         values += [one.auc.value for one in user.each]
         values += _interval(user) or ()

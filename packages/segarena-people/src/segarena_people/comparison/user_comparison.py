@@ -192,7 +192,7 @@ def _too_few_text(answers: Sequence[CollectedPrompt], left_out: Mapping[str, int
     reasons = ""
     for reason, count in left_out.items():
         reasons += f"; {count} {reason} are left out"
-    return f"expected at least {FEWEST_ANSWERS} answers of one kind by people, got {len(answers)}{reasons}"
+    return f"expected at least {FEWEST_ANSWERS} answers by people, got {len(answers)}{reasons}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

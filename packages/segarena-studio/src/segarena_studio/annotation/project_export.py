@@ -256,7 +256,8 @@ def _readme(
     lines += [f"The format cannot represent {loss}." for loss in losses]
     lines += [
         "",
-        "Regions are cut at the frame of their picture. Check with: segarena amodal check-annotations scenes.json",
+        "Regions are cut at the frame of their picture. "
+        f"Check with: segarena amodal check-annotations {file_name.rstrip('/')}",
         "",
     ]
     return "\n".join(lines)

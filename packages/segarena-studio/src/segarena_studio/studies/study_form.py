@@ -38,10 +38,12 @@ def read_form(form: Mapping[str, str]) -> FormResult:
             prefix = f"{name}."
             values[name] = [key.removeprefix(prefix) for key in form if key.startswith(prefix)]
         elif text:
+            read = _READ.get(name, str)
             try:
-                values[name] = _READ.get(name, str)(text)
+                values[name] = read(text)
             except ValueError:
-                faults[name] = f"expected a number, got {text[:40]!r}"
+                kind = "a whole number" if read is int else "a number"
+                faults[name] = f"expected {kind}, got {text[:40]!r}"
     for name in ("slug", "title", "dataset"):
         if name not in values:
             faults[name] = "this field is required"

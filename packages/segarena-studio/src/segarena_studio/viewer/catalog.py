@@ -125,7 +125,6 @@ class Collection:
 
 
 @dataclass(eq=False)
-@dataclass(eq=False)
 class Catalog:
     """All collections that one `segarena look` shows."""
 

@@ -202,7 +202,10 @@ class _StepDown:
         return np.where(self._observed > 0, p_values, 1.0)
 
     def _hits(self, signs: _Single) -> NDArray[np.int64]:
-        """Count for each pair the flips in which its statistic, or that of a pair before it, reaches the observed one."""
+        """Count for each pair the flips in which the largest statistic up to this pair reaches the observed one.
+
+        Pairs are in ascending order of their observed statistics.
+        """
         totals: _Single | None = None
         if self._cluster_means is not None:
             totals = self._cluster_means.astype(np.float32) @ signs

@@ -31,7 +31,7 @@ ClickType = Literal["first", "fn", "fp"]
 
 
 class ImageClickMap(Protocol):
-    """Click model for images: maps an image and an error mask to a click map over the image."""
+    """Click model for images: maps an image, a target and an error mask to a click map over the image."""
 
     def __call__(
         self,

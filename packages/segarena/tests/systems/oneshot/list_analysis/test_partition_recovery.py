@@ -7,6 +7,7 @@ import pytest
 from segarena.errors import DatasetError, DatasetMissing
 from segarena.systems.oneshot.list_analysis.partition_recovery import (
     ATTRIBUTE_NAMES,
+    _best_threshold,
     read_statistics,
     recover_partitions,
 )
@@ -81,3 +82,11 @@ def test_files_that_cannot_be_used_are_named(tmp_path, statistics):
             read_statistics(statistics),
             pairs_table([{"class": "1", "query": "x", "supports": ["s"]}]),
         )
+
+
+def test_a_threshold_never_parts_images_of_one_value():
+    values = np.array([0.2, 0.5, 0.5, 0.5, 0.9])
+    is_salient = np.array([False, True, False, False, True])
+    assert _best_threshold(values, is_salient) == (0.8, 0.9)
+    assert _best_threshold(values, np.zeros(5, dtype=bool)) == (1, np.inf)
+    assert _best_threshold(np.full(4, 0.5), np.array([1, 0, 0, 0], dtype=bool)) == (0.75, np.inf)

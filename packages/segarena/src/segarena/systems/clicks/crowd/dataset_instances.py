@@ -152,7 +152,7 @@ def target_loader(dataset: Dataset) -> TargetLoader:
 
 
 def first_rounds(dataset: Dataset, *, limit: int | None = None) -> Iterator[Instance]:
-    """Yield every target of the first `limit` samples as an instance without clicks."""
+    """Yield every target of the first `limit` samples, or of all, as an instance without clicks."""
     for sample_id in list(dataset.sample_ids)[:limit]:
         sample = _require_image(dataset.load(sample_id))
         for target in sample.targets:

@@ -152,7 +152,7 @@ def mean_quality(
 
 
 def _normalised_map(probability: ArrayLike, protocol: Protocol) -> NDArray[np.float64]:
-    """Return the map divided by its sum."""
+    """Return the map divided by its sum, to which the published protocol adds 1e-9."""
     values = np.asarray(probability, dtype=np.float64)
     is_finite_map = values.ndim == 2 and bool(np.isfinite(values).all())
     if not is_finite_map or values.min(initial=0) < 0 or not values.any():

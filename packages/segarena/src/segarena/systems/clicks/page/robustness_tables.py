@@ -33,7 +33,7 @@ from segarena.systems.clicks.page.robustness_wording import (
 
 
 def group_sheet(runs: Sequence[Run]) -> Sheet:
-    """Return RClicks' Tables 4 and 9 to 11: one row per statistic, dataset and segmenter."""
+    """Return RClicks' Tables 4 and 9 to 11: one row per statistic and run."""
     head = (
         Column("Statistic", key="statistic"),
         *_run_columns(),
@@ -62,7 +62,7 @@ def group_sheet(runs: Sequence[Run]) -> Sheet:
 
 
 def first_click_sheet(runs: Sequence[Run]) -> Sheet:
-    """Return RClicks' Table 12: one row per segmenter, dataset and kind of user."""
+    """Return RClicks' Table 12: one row per run and kind of user."""
     head = (
         *_run_columns(),
         Column("Who", key="clicks_of"),
@@ -134,7 +134,7 @@ def robustness_files(runs: Sequence[Run]) -> dict[str, str]:
 
 
 def hardness_sheet(hardness: Sequence[DatasetHardness]) -> Sheet:
-    """Return the CSV table of instances: one row per dataset and instance, hardest first."""
+    """Return the CSV table of instances, dataset by dataset: one row per instance, hardest first."""
     rows: list[tuple[Cell, ...]] = []
     for one in hardness:
         for i in one.ranking:

@@ -38,7 +38,7 @@ class DavisPage(Page):
 
     @cached_property
     def decides(self) -> Statistic | None:
-        """Statistic by which runs are ranked: the robot's metric after the last interaction."""
+        """Statistic by which runs are ranked: the robot's metric after the last interaction, if the summary has it."""
         column = METRIC_COLUMNS[self.runs[0].config.benchmark.options["metric"]]
         last: Statistic | None = None
         for statistic in self.usual_runs[0].summary:
@@ -60,11 +60,11 @@ class DavisPage(Page):
 
     @cached_property
     def sheets(self) -> dict[str, Sheet]:
-        """The challenge's values over time."""
+        """Table "time" with the challenge's values; no table without scores."""
         return {"time": challenge_sheet(self.timed)} if self.timed else {}
 
     def sections(self) -> list[Section]:
-        """Return the challenge's values with their curves, and the table of sequences."""
+        """Return the challenge's values with their curves, and the table of sequences; nothing without scores."""
         if not self.timed:
             return []
         lead = Note(rules_text(self.runs[0]), is_lead=True)
@@ -118,7 +118,7 @@ def rules_text(run: Run) -> str:
 
 
 def challenge_sheet(timed: Sequence[TimedRun]) -> Sheet:
-    """Return the challenge's values, one row per segmenter."""
+    """Return the challenge's values, one row per run and user."""
     options = timed[0].run.config.benchmark.options
     name = metric_name(timed[0].metric)
     last = last_round(timed[0].run.rounds)
@@ -162,7 +162,7 @@ def challenge_sheet(timed: Sequence[TimedRun]) -> Sheet:
 
 
 def sequence_sheet(timed: Sequence[TimedRun]) -> Sheet:
-    """Return the values of each sequence, one row per segmenter."""
+    """Return the values of each sequence, one row per sequence, run and user."""
     end = last_round(timed[0].run.rounds)
     name = metric_name(timed[0].metric)
     sequences: dict[str, None] = {}

@@ -50,10 +50,10 @@ def rank_frames(
         used: the frames in which the robot drew before, one entry per round; frames with human
             lines are not included.
         candidates: the requested frames; None or an empty list means all.
-        reuse: "in-turn" orders all candidates by how often they were used, and by quality within
-            each group, so that no frame is repeated before all were used. "published" orders the
-            unused candidates by quality; once all were used it orders all of them, so an unchanged
-            prediction gets the same frame again and again.
+        reuse: "in-turn" orders all candidates by how often they were used, and equally often used
+            ones by quality, so that no candidate is repeated before all were used. "published"
+            orders the unused candidates by quality; once all were used it orders all of them, so an
+            unchanged prediction gets the same frame again and again.
 
     Returns:
         At least one frame.

@@ -21,7 +21,7 @@ _SHRINK = 0.9
 
 
 def opening_radius_px(area_px: int, settings: RobotSettings) -> float:
-    """Return the radius of the disk for an error whose components have `area_px` pixels in total."""
+    """Return the radius of the disk for an error of `area_px` pixels in all components, at most `max_radius_px`."""
     # The published kernel size is a diameter, as a share of the side of a square with that area.
     relative_radius = 0.5 * settings.kernel_size
     return min(relative_radius * math.sqrt(area_px), settings.max_radius_px)

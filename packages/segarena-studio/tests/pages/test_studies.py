@@ -59,7 +59,7 @@ def test_a_study_is_made_on_a_page_by_a_job(served, leader):
     }
     told = leader.post("/studio/studies/new", data=wrong)
     assert told.status_code == 422
-    assert "expected a number, got &#39;many&#39;" in told.text
+    assert "expected a whole number, got &#39;many&#39;" in told.text
     told = leader.post("/studio/studies/new", data={**wrong, "answers": "5", "slug": "on-a-page"})
     assert "the server&#39;s settings name no roots" in told.text
     made = leader.post("/studio/studies/new", data={**FORM, "key": key_of(leader)})

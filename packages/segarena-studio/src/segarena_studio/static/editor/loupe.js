@@ -10,10 +10,12 @@ export class Loupe {
   /**
    * @param {HTMLCanvasElement} canvas
    * @param {Editor} editor
+   * @param {import("./idle-regions.js").Resting} resting
    */
-  constructor(canvas, editor) {
+  constructor(canvas, editor, resting) {
     this.canvas = canvas;
     this.editor = editor;
+    this.resting = resting;
     const { picture } = editor;
     const draw = picture.onDraw;
     picture.onDraw = (context, view) => {
@@ -39,11 +41,17 @@ export class Loupe {
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.clearRect(0, 0, SIZE * ratio, SIZE * ratio);
     const part = (SIZE / TIMES) * ratio;
-    for (const canvas of [picture.base, picture.overlay]) {
-      context.filter = canvas.style.filter || "none"; // brightness and contrast
-      context.drawImage(canvas, x * ratio - part / 2, y * ratio - part / 2, part, part, 0, 0, SIZE * ratio, SIZE * ratio);
-    }
+    const lay = (/** @type {HTMLCanvasElement} */ shown) => {
+      context.drawImage(shown, x * ratio - part / 2, y * ratio - part / 2, part, part, 0, 0, SIZE * ratio, SIZE * ratio);
+    };
+    context.filter = picture.base.style.filter || "none"; // brightness and contrast
+    lay(picture.base);
     context.filter = "none";
+    const times = TIMES * ratio;
+    context.setTransform(times, 0, 0, times, (SIZE * ratio) / 2 - x * times, (SIZE * ratio) / 2 - y * times);
+    this.resting.drawOn(context);
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    lay(picture.overlay);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.strokeStyle = "#fff";
     context.lineWidth = 1.5;

@@ -253,8 +253,8 @@ function edit(picture, scene, history) {
   editor.addTool(new Moving(editor));
   editor.addTool(new Masking(editor));
   editor.addTool(new Sweeping(editor));
-  new Painting(editor);
-  new Loupe(part("loupe"), editor);
+  const { resting } = new Painting(editor);
+  new Loupe(part("loupe"), editor, resting);
   const minimap = new Minimap(part("minimap"), picture);
   let telling = 0;
   const tellView = () => {

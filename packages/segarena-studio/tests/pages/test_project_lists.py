@@ -231,6 +231,25 @@ def test_unresolved_comments_are_shown_before_finishing(served, lead, annotator,
 
 
 @pytest.mark.long
+def test_a_phone_shows_at_once_why_a_picture_was_returned(served, lead, annotator, come, barriers):
+    name, _ = annotator
+    project = project_of(served.site, lead, {name: "annotator"}, pictures=2)
+    anna = someone(served.site, name)
+    new, returned = (
+        give_task(served.site, task, anna) for task in tasks_of(served.site, project)[:2]
+    )
+    return_task(served, returned, lead)
+    page = come(anna, f"/studio/tasks/{new}", width=390)
+    page.locator("#scene[data-ready]").wait_for()
+    assert not page.locator("#side").is_visible()
+    page.goto(f"{served.address}/studio/tasks/{returned}")
+    page.get_by_text("Returned: Look at the tail.").wait_for()
+    assert not barriers(page)
+    page.locator("#picture").click(position={"x": 100, "y": 30})
+    page.locator("#side").wait_for(state="hidden")
+
+
+@pytest.mark.long
 def test_the_table_of_people_fits_a_page_of_1400_pixels(served, lead, annotator, come, page_widths):
     name, _ = annotator
     others = [f"Somebody with a long name {number}" for number in range(3)]

@@ -603,12 +603,13 @@ def test_fills_stay_while_a_region_is_moved_and_a_dialog_covers_what_is_said(edi
         """([x, y]) => {
             const canvas = segarena.editor.picture.overlay;
             const box = canvas.getBoundingClientRect();
+            const [, ...painted] = document.querySelectorAll("#picture canvas"); // the first is the picture
             const ratio = canvas.width / box.width;
             const probe = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
             const seen = [];
             const look = () => {
               probe.clearRect(0, 0, 1, 1);
-              probe.drawImage(canvas, Math.round((box.x - x) * ratio), Math.round((box.y - y) * ratio));
+              for (const one of painted) probe.drawImage(one, Math.round((box.x - x) * ratio), Math.round((box.y - y) * ratio));
               seen.push(probe.getImageData(0, 0, 1, 1).data[3]);
               requestAnimationFrame(look);
             };
@@ -655,7 +656,9 @@ def painting_at_rest(page):
     until = time.monotonic() + 60
     while time.monotonic() < until:
         page.wait_for_timeout(400)
-        now = page.evaluate("segarena.editor.picture.overlay.toDataURL()")
+        now = page.evaluate(
+            "[...document.querySelectorAll('#picture canvas')].slice(1).map((one) => one.toDataURL())"
+        )
         if now == before:
             return now
         before = now

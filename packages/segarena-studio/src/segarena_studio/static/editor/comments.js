@@ -5,11 +5,13 @@
 /** @typedef {{id: number | string, text: string, by: string, at: [number, number] | null, region: string | null, is_done: boolean}} Comment */
 
 /**
+ * Return whether there is something to do: a reason for the return, or an unresolved comment.
  * @param {HTMLElement} place
  * @param {Editor} editor
  * @param {import("../common/api.js").Talk} talk
  * @param {string} task
  * @param {any} told the server's description of the task
+ * @returns {boolean}
  */
 export function showNotes(place, editor, talk, task, told) {
   const { comments = [], said = "", project = {} } = told;
@@ -18,6 +20,7 @@ export function showNotes(place, editor, talk, task, told) {
   for (const comment of comments) place.append(commentNote(comment, editor, talk, task));
   if (project.guide) place.append(guide(project.guide));
   markPlaces(editor, comments);
+  return Boolean(said) || comments.some((/** @type {Comment} */ comment) => !comment.is_done);
 }
 
 /** @param {string} text */

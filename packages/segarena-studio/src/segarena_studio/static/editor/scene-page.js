@@ -114,7 +114,8 @@ async function open(root) {
   watchPage(saving);
   const faults = new Faults(part("faults"), editor);
   const finishing = new Finishing(editor, saving, talk, task, faults);
-  if (opened.told) showNotes(part("notes"), editor, talk, task, opened.told);
+  // On narrow screens the notes are in the panel of the list, which is closed otherwise.
+  if (opened.told && showNotes(part("notes"), editor, talk, task, opened.told)) showList(true);
   offerCommenting(editor, talk, task);
   saving.mergeAtStart();
   conflict = new Conflict(/** @type {HTMLDialogElement} */ (part("conflict")), editor, saving);
@@ -357,14 +358,18 @@ function offerOwnKeys(editor, own) {
  * @param {Editor} editor
  */
 function listenToList(editor) {
-  const opener = part("list-open");
-  const show = (/** @type {boolean} */ isOpen) => {
-    part("side").classList.toggle("is-open", isOpen);
-    opener.setAttribute("aria-expanded", String(isOpen));
-  };
-  opener.addEventListener("click", () => show(!part("side").classList.contains("is-open")));
-  editor.picture.overlay.addEventListener("pointerdown", () => show(false));
-  editor.onSearch = () => show(true);
+  part("list-open").addEventListener("click", () => showList(!part("side").classList.contains("is-open")));
+  editor.picture.overlay.addEventListener("pointerdown", () => showList(false));
+  editor.onSearch = () => showList(true);
+}
+
+/**
+ * Open or close the panel of the list on narrow screens; on wide ones it is always open.
+ * @param {boolean} isOpen
+ */
+function showList(isOpen) {
+  part("side").classList.toggle("is-open", isOpen);
+  part("list-open").setAttribute("aria-expanded", String(isOpen));
 }
 
 /**

@@ -17,7 +17,7 @@ export function showNotes(place, editor, talk, task, told) {
   const { comments = [], said = "", project = {} } = told;
   offerReopening(talk, task);
   if (said) place.append(note(`Returned: ${said}`));
-  for (const comment of comments) place.append(commentNote(comment, editor, talk, task));
+  comments.forEach((/** @type {Comment} */ comment, /** @type {number} */ index) => place.append(commentNote(comment, index + 1, editor, talk, task)));
   if (project.guide) place.append(guide(project.guide));
   markPlaces(editor, comments);
   return Boolean(said) || comments.some((/** @type {Comment} */ comment) => !comment.is_done);
@@ -46,13 +46,14 @@ function offerReopening(talk, task) {
 
 /**
  * @param {Comment} comment
+ * @param {number} number as on its pin
  * @param {Editor} editor
  * @param {import("../common/api.js").Talk} talk
  * @param {string} task
  */
-function commentNote(comment, editor, talk, task) {
+function commentNote(comment, number, editor, talk, task) {
   const made = note(comment.text);
-  const by = Object.assign(document.createElement("small"), { textContent: comment.by });
+  const by = Object.assign(document.createElement("small"), { textContent: `Comment ${number}, ${comment.by}` });
   const label = document.createElement("label");
   const box = Object.assign(document.createElement("input"), { type: "checkbox", checked: comment.is_done });
   box.addEventListener("change", async () => {

@@ -385,6 +385,8 @@ class Row {
     event.preventDefault();
     event.stopPropagation();
     if (event.altKey) {
+      // The tab key comes to rows that are not selected.
+      if (this.editor.selected !== this.id) this.editor.select(this.id);
       run(this.editor, by < 0 ? "forward" : "back");
       this.grip.focus();
     } else this.list.focusFrom(this.id, by, event.shiftKey);

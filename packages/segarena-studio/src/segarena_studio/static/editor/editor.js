@@ -22,6 +22,7 @@ import { SNAP_RADIUS_PX, snap } from "./snapping.js";
  * @property {"mouse" | "touch" | "pen" | "keys"} kind
  * @property {number} reach  hit radius of handles, in image px
  * @property {number} snap  snapping radius for new vertices, in image px
+ * @property {boolean} isAlt  Alt is held
  * @property {boolean} isSplit  shared vertices are split: Alt is held, or the option of the tool bar is on
  * @property {boolean} isBox  Shift is held
  */
@@ -85,7 +86,7 @@ export class Editor {
     /** @type {Tool} */
     this.tool = { name: "none", title: "" };
     /** @type {Touch} */
-    this.cursor = { at: [this.size[0] / 2, this.size[1] / 2], kind: "mouse", reach: 0, snap: 0, isSplit: false, isBox: false };
+    this.cursor = { at: [this.size[0] / 2, this.size[1] / 2], kind: "mouse", reach: 0, snap: 0, isAlt: false, isSplit: false, isBox: false };
     this.isPointing = false;
     this.hasCursor = false;
     this.isHolding = false;
@@ -322,7 +323,7 @@ export class Editor {
 
   /** @param {Touch} touch */
   point(touch) {
-    const isSplit = touch.isSplit || this.settings.splits;
+    const isSplit = touch.isAlt || this.settings.splits;
     this.cursor = { ...touch, isSplit, reach: this.inImage(REACH[touch.kind]), snap: this.inImage(SNAP_RADIUS_PX[touch.kind]) };
   }
 }

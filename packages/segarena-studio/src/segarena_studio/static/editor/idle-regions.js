@@ -51,7 +51,7 @@ class Leaf {
   offset = [0, 0];
   /** The size of the window, in CSS px. @type {[number, number]} */
   screen = [0, 0];
-  /** The numbers of the regions, as one text. */
+  /** The ids of all regions in depth order, as one text; empty if their numbers are not shown. */
   order = "";
   /** The regions in the layers, front first. @type {Map<string, Outline>} */
   outlines = new Map();
@@ -151,7 +151,7 @@ export class Resting {
    */
   stateOf(regions) {
     const { scene } = this.editor;
-    return [...regions.map((region) => `${region.id}.${scene.revisionOf(region.id)}`), this.order()].join("|");
+    return [...regions.map((region) => `${region.id}.${scene.revisionOf(region.id)}${region.propagation ?? ""}`), this.order()].join("|");
   }
 
   /** Return all regions in depth order as one text if their numbers are shown. */

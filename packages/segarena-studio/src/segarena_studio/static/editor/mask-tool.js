@@ -71,7 +71,7 @@ export class Masking {
 
   /** @param {Touch} touch */
   press(touch) {
-    this.isErasing = this.erases || touch.isSplit || touch.isBox;
+    this.isErasing = this.erases || touch.isAlt || touch.isBox;
     this.stroke = [touch.at];
     return false;
   }
@@ -118,7 +118,7 @@ export class Masking {
    */
   draw(context, view) {
     const { editor, stroke, radius, isErasing, erases } = this;
-    const isOff = stroke.length ? isErasing : erases || editor.cursor.isSplit;
+    const isOff = stroke.length ? isErasing : erases || editor.cursor.isAlt;
     if (stroke.length) {
       context.save();
       context.globalAlpha = 0.5;

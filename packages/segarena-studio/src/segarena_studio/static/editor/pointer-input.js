@@ -63,6 +63,6 @@ function touch(editor, sample) {
   editor.isPointing = true;
   const { altKey, shiftKey } = sample.event;
   editor.isSuspended = altKey && editor.tool.name === "draw";
-  editor.point({ at, kind: sample.kind, reach: 0, snap: 0, isSplit: altKey, isBox: shiftKey });
+  editor.point({ at, kind: sample.kind, reach: 0, snap: 0, isAlt: altKey, isSplit: altKey, isBox: shiftKey });
   return editor.cursor;
 }

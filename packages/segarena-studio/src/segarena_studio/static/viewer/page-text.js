@@ -58,7 +58,7 @@ export class PageText {
     const name = [sample, target].filter(Boolean).join(" / ");
     this.write("h1", name);
     document.title = `${name} · segarena`;
-    this.write(".who", [userWords ? `${user} (${userWords})` : user, repeat ? `repeat ${repeat}` : ""].filter(Boolean).join(", "));
+    this.write(".who", [userWords ? `${user} (${userWords})` : user, repeat ? `repeat ${repeat + 1}` : ""].filter(Boolean).join(", "));
     this.write(".at", around.row === null ? `not among the ${around.count} results` : `${around.row + 1} of ${around.count}`);
     for (const [which, key] of /** @type {[string, Key | null][]} */ ([["previous", around.previous], ["next", around.next]])) {
       const link = find(`a.${which}`, HTMLAnchorElement, this.root);

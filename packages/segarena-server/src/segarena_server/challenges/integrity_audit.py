@@ -58,7 +58,8 @@ class AuditedRun:
             test.
         alike: the most similar run of another team, and that team; None without one.
         failure: why the audit failed; "" if it did not.
-        failed: number of failed dialogues, plus the number of samples that could not be loaded.
+        failed: number of failed dialogues.
+        unloaded: number of samples that the dataset could not load.
         left: number of samples that the run never started.
     """
 
@@ -72,6 +73,7 @@ class AuditedRun:
     alike: tuple[Run, str] | None
     failure: str
     failed: int
+    unloaded: int
     left: int
 
     @property
@@ -97,6 +99,8 @@ class AuditedRun:
             flags.append("shows knowledge of prompts that it did not receive")
         if self.failed > 0:
             flags.append(f"failed dialogues, missing from all means: {self.failed}")
+        if self.unloaded > 0:
+            flags.append(f"samples not loaded, missing from all means: {self.unloaded}")
         if self.left > 0:
             flags.append(f"samples not started: {self.left}")
         return flags
@@ -220,7 +224,8 @@ def _audited_runs(session: Session, condition: ColumnElement[bool]) -> Iterator[
             knowledge_p=knowledge_p.get(run.id),
             alike=similar_runs.get(finding.alike_run_id or "") if finding else None,
             failure=failures.get(run.id, ""),
-            failed=sum(extract.failures.values()) + extract.unloaded,
+            failed=sum(extract.failures.values()),
+            unloaded=extract.unloaded,
             left=extract.samples - extract.done,
         )
 

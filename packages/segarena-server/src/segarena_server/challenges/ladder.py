@@ -130,8 +130,8 @@ def is_step(run: Extract, best: Extract | None) -> bool:
 
 
 def is_whole(run: Extract) -> bool:
-    """Return whether a run is complete: all samples are done, and no dialogue failed."""
-    return run.done == run.samples and not any(run.failures.values())
+    """Return whether a run is complete: all samples are loaded and done, and no dialogue failed."""
+    return run.done == run.samples and not run.unloaded and not any(run.failures.values())
 
 
 def ladder_score(run: Extract) -> float | None:

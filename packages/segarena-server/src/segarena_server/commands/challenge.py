@@ -16,6 +16,7 @@ from rich.console import Console
 from segarena.errors import InvalidInput, StoreError
 from segarena.files.text_files import read_text
 from segarena.reports import terminal_table
+from segarena.reports.wording import count_text
 from segarena.terminal.exit_codes import one_line_errors
 from segarena.terminal.help_format import RARE
 from segarena.terminal.sheet_output import show_sheet
@@ -477,7 +478,8 @@ def _print_pool(name: str, pool: SamplePool) -> None:
     for line in pool.unusable:
         typer.secho(f"omitted: {line}", fg="yellow", err=True)
     typer.echo(
-        f"{name}: {pool.samples} samples, {pool.dialogues} dialogues, {pool.bytes / 1e6:.1f} MB to download"
+        f"{name}: {count_text(pool.samples, 'sample')}, {count_text(pool.dialogues, 'dialogue')}, "
+        f"{pool.bytes / 1e6:.1f} MB to download"
     )
 
 

@@ -60,6 +60,7 @@ class ImageCache:
             queue.SimpleQueue()
         )
         self._thread: threading.Thread | None = None
+        self._is_stopping = False
 
     def picture(
         self,
@@ -93,9 +94,10 @@ class ImageCache:
         return None
 
     def stop(self) -> None:
-        """Let the thread end after all queued renderings; wait for it at most as long as one rendering may take."""
+        """End the thread after the current rendering; wait for it at most as long as one rendering may take."""
+        self._is_stopping = True
         if self._thread is not None:
-            self._waiting.put(None)
+            self._waiting.put(None)  # wakes an idle thread
             self._thread.join(self._limits.hard_s)
 
     def _submit(self, name: str, drawing: Callable[[], Rendering]) -> Future[bytes]:
@@ -131,7 +133,7 @@ class ImageCache:
                 except queue.Empty:
                     process.end()
                     continue
-                if request is None:
+                if request is None or self._is_stopping:
                     return
                 self._render(process, *request)
         finally:

@@ -82,6 +82,7 @@ def check_may_send(
         .select_from(Submission)
         .where(
             Submission.person_id == person_id,
+            Submission.challenge_id == challenge.id,
             Submission.phase == phase.name,
             Submission.state == "waiting",
         )

@@ -57,7 +57,7 @@ class InspectSubmissionTask:
         except InvalidInput as error:
             return (str(error),)
         try:
-            return tuple(self._faults(context, unpacked))[: masks.MAX_FAULTS]
+            return first_faults(tuple(self._faults(context, unpacked)))
         finally:
             cache.clear()
 
@@ -145,3 +145,9 @@ class InspectSubmission(JobKind):
         submission.done_at = site.now()
         message = "a server fault prevented the inspection; the organiser can see the reason"
         submission.told = json.dumps([message])
+
+
+def first_faults(faults: tuple[str, ...]) -> tuple[str, ...]:
+    """Return at most `MAX_FAULTS` errors; a last line gives the number of further ones."""
+    left = len(faults) - masks.MAX_FAULTS
+    return faults if left <= 0 else (*faults[: masks.MAX_FAULTS], f"and {left} more")

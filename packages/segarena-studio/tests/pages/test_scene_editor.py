@@ -609,7 +609,8 @@ def test_fills_stay_while_a_region_is_moved_and_a_dialog_covers_what_is_said(edi
             const seen = [];
             const look = () => {
               probe.clearRect(0, 0, 1, 1);
-              for (const one of painted) probe.drawImage(one, Math.round((box.x - x) * ratio), Math.round((box.y - y) * ratio));
+              const place = [(box.x - x) * ratio, (box.y - y) * ratio].map(Math.round);
+              for (const one of painted) probe.drawImage(one, ...place);
               seen.push(probe.getImageData(0, 0, 1, 1).data[3]);
               requestAnimationFrame(look);
             };

@@ -150,12 +150,19 @@ def bootstrap_means(
 
     >>> bootstrap_means([[0.5, 0.9], [0.5, math.nan]])
     [Interval(mean=0.7, low=0.5, high=0.9, n=2), Interval(mean=0.5, low=nan, high=nan, n=1)]
+
+    Raises:
+        InvalidInput: the number of clusters is not that of columns.
     """
     table = np.asarray(values, dtype=np.float64)
     if clusters is None:
         ids = np.arange(table.shape[1])
     else:
         ids = np.asarray(clusters)
+    if len(ids) != table.shape[1]:
+        raise InvalidInput(
+            f"clusters: expected one id per column, {table.shape[1]}, got {len(ids)}"
+        )
     intervals = [Interval(math.nan, math.nan, math.nan, 0)] * len(table)
     if not len(table):
         return intervals

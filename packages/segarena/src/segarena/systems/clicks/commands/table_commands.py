@@ -59,7 +59,7 @@ def check_command(
 
         segarena click-data check-table clicks.csv --dataset demo
 
-    Exit code 0: the table is usable; 1: the table has errors; 2: the table is unreadable.
+    Exit code 0: the table is usable; 1: the table has errors or does not match the dataset; 2: the table is unreadable.
     """
     with one_line_errors():
         clicks = read_clicks(table, is_checked=False)
@@ -81,6 +81,7 @@ def check_command(
             colour = "red" if wrong else None
             message = f"{wrong} instances have an image of another size or an unknown object"
             typer.secho(message, fg=colour)
+            has_errors = wrong > 0
     if has_errors:
         raise typer.Exit(FAILURES)
 

@@ -202,9 +202,8 @@ def _read_first_clicks(
     if dataset is not None:
         table = table.filter(pl.col("dataset") == dataset)
     if not table.height:
-        raise InvalidInput(
-            f"{path}: expected first clicks on {dataset or 'any dataset'!r}, found those of {listed}"
-        )
+        wanted = "any dataset" if dataset is None else repr(dataset)
+        raise InvalidInput(f"{path}: expected first clicks on {wanted}, found those of {listed}")
     # Users scale the clicks themselves, so no size limits apply here.
     grouped = group_clicks(place_clicks(table, max_side_px={}))
     by_target: dict[tuple[str, str], list[_Clicks]] = {}

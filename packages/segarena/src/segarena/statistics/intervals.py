@@ -159,13 +159,13 @@ def bootstrap_means(
         ids = np.arange(table.shape[1])
     else:
         ids = np.asarray(clusters)
+    intervals = [Interval(math.nan, math.nan, math.nan, 0)] * len(table)
+    if not len(table):
+        return intervals
     if len(ids) != table.shape[1]:
         raise InvalidInput(
             f"clusters: expected one id per column, {table.shape[1]}, got {len(ids)}"
         )
-    intervals = [Interval(math.nan, math.nan, math.nan, 0)] * len(table)
-    if not len(table):
-        return intervals
     is_known = np.isfinite(table)
     # Rows with the same gaps can share their bootstrap samples.
     for pattern in np.unique(is_known, axis=0):

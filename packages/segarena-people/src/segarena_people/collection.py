@@ -102,6 +102,11 @@ class CollectedPrompt:
             return self._files.read(GOALS, self.row.goal_mask, self.shape)
         if self.row.goal == "object" and self._targets is not None:
             return self._targets.read(self.row)
+        if self.row.goal != "object":
+            raise InvalidInput(
+                f"prompt {self.row.id}: the goal {self.row.goal!r} needs a goal_mask, got none; add the mask to "
+                f"{GOALS}/ and its name to the table"
+            )
         raise InvalidInput(
             f"prompt {self.row.id}: expected a goal_mask or the dataset {self.row.dataset!r}, got neither; "
             "name the dataset with --dataset"

@@ -1,4 +1,4 @@
-"""Video labels in the format of other programs: JSON with a COCO string for each frame and object.
+"""Video labels as davisinteractive sends them: JSON with a compressed COCO string for each object in each frame.
 
     {"size": [frames, rows, columns], "frames": [[{"object_id": 1, "counts": "..."}, ...], ...]}
 

@@ -29,7 +29,7 @@ from segarena.statistics.round_curves import (
 
 
 class RoundStatistic(ABC):
-    """A kind of statistic over the rounds of a dialogue; a new kind must implement only `values`.
+    """A kind of statistic over the rounds of a dialogue; a new kind needs to implement only `values`.
 
     Attributes:
         decimals: number of decimals printed.

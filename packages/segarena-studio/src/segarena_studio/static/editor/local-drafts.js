@@ -22,9 +22,9 @@ const STORE = "drafts";
 const LEAVING_MS = 500;
 
 /**
- * A draft as it is stored. Its content is JSON, because browsers copy a text of several 100 kB in less than a
- * millisecond, but the same content as arrays of points in tens of milliseconds, while the page stands still. Drafts
- * that older versions of the page stored have the content itself.
+ * A draft as it is stored. Its content is a JSON string: browsers copy several hundred kB of text in less than a
+ * millisecond, whereas the same content as arrays of points takes tens of milliseconds, during which the page
+ * freezes. Drafts stored by older versions of the page contain the object instead of a string.
  * @typedef {Omit<Draft, "content"> & {content: string | import("./saving.js").Content}} StoredDraft
  */
 

@@ -148,7 +148,7 @@ def parse_polygon(pairs: Any) -> Points:
 
 
 def parse_mask_size(value: Any) -> tuple[int, int]:
-    """Return the (H, W) of COCO run lengths {"size": [H, W], "counts": ...}; raise `InvalidMask` for others."""
+    """Return the (H, W) of COCO run lengths {"size": [H, W], "counts": ...}; raise `InvalidMask` otherwise."""
     size = value.get("size") if isinstance(value, dict) else None
     sides = [parse_integer(side) for side in size] if isinstance(size, list) else []
     if len(sides) != 2 or sides[0] is None or sides[1] is None:

@@ -196,7 +196,10 @@ class RayPool:
             yield workers[call]
 
     def _answer(self, worker: RayWorker, waiting: TaskQueue) -> list[Outcome[Any, Any]]:
-        """Return the outcomes in a worker's answer (none if it has just begun); requeue units that were not begun."""
+        """Return the outcomes in a worker's answer; requeue the units that it did not start.
+
+        The first answer of a worker has no outcomes: it reports the checks of its node.
+        """
         errors = self._ray.exceptions
         try:
             answer = self._ray.get(worker.pending_call)

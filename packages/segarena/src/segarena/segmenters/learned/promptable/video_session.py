@@ -99,7 +99,7 @@ class TrackingSession:
         return min(prompted)
 
     def _track(self, start: int, last: int) -> Iterator[TrackedFrame]:
-        """Track from `start` to the end, then backwards to `last` if it is before `start`."""
+        """Track from `start` to the end; then, if `last` is before `start`, from `start` backwards to `last`."""
         passes = [(frame, False) for frame in range(start, self._session.num_frames)]
         if last < start:
             passes += [(frame, True) for frame in range(start, last - 1, -1)]

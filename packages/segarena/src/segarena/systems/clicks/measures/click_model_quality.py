@@ -157,7 +157,8 @@ def _normalised_map(probability: ArrayLike, protocol: Protocol) -> NDArray[np.fl
     is_finite_map = values.ndim == 2 and bool(np.isfinite(values).all())
     if not is_finite_map or values.min(initial=0) < 0 or not values.any():
         raise InvalidInput(
-            f"map: expected (H, W) numbers, none negative, some above 0, got shape {values.shape}"
+            "map: expected an (H, W) array of finite numbers, none negative and not all 0; "
+            f"got an invalid array of shape {values.shape}"
         )
     return values / (values.sum() + _epsilon(protocol))
 

@@ -331,7 +331,7 @@ def _places(
 
 
 def _quality_range(values: Sequence[Value]) -> tuple[float, float]:
-    """Return the axis range: multiples of 0.1 that contain all means and intervals, with a margin of 0.02."""
+    """Return the axis range, between multiples of 0.1: all means and intervals, with a margin of 0.02 within 0 to 1."""
     finite: list[float] = []
     for value in values:
         for end in (value.mean, value.low, value.high):

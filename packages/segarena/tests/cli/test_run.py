@@ -267,10 +267,6 @@ def test_a_file_of_options_that_is_not_there_is_named(refused):
         ([*QUICK, "--executor", "ray", "-w", "0"], "workers on Ray must be 1 or more, got 0"),
         ([*QUICK, "--address", "auto"], "apply only to Ray; give --executor ray too"),
         (
-            [*QUICK, "--executor", "local", "--gpus-per-worker", "1"],
-            "apply only to Ray; give --executor ray too",
-        ),
-        (
             [*QUICK, "--executor", "ray", "-w", "1", "--address", "here"],
             "expected host:port or auto, got 'here'",
         ),

@@ -75,8 +75,7 @@ def run(
         bool,
         typer.Option(
             "--isolate",
-            help="Run the segmenter in a process without the ground truth; with bubblewrap, it cannot read the dataset "
-            "either.",
+            help="Run the segmenter without the ground truth and, with bubblewrap, without the dataset's files.",
             rich_help_panel=RARE,
         ),
     ] = False,
@@ -127,8 +126,8 @@ def run(
 
         segarena run --challenge https://lab.example/challenges/spring -s my_model.py:MyModel
 
-    Exit code 0: success; 1: failed dialogues, samples not loaded, or differences found by --verify;
-    2: invalid request, or the first samples all failed for the same reason; 130: interrupted.
+    Exit code 0: success; 1: dialogues or samples failed, or --verify found differences; 2: invalid
+    request, or the first samples failed alike; 130: interrupted.
     """
     options: dict[str, Any] = {
         "keep_going": keep_going,

@@ -279,14 +279,14 @@ def to_bytes(arrays: Mapping[str, Any]) -> bytes:
     """Serialize named arrays as a checksum followed by an uncompressed NPZ file.
 
     Raises:
-        SegmenterError: a value is not an array of numbers.
+        SegmenterError: a value is an array of Python objects.
     """
     buffer = BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, array in arrays.items():
             values = np.asarray(array)
             # Object arrays would need pickle, which could run code when the cache is read.
-            if values.dtype.kind not in "biufc":
+            if values.dtype.hasobject:
                 raise SegmenterError(
                     f"pack: expected named arrays of numbers, got {type(array).__name__} for {name!r}"
                 )

@@ -65,7 +65,8 @@ def workers_from_options(
         from segarena.work.cluster.executor import Ray
 
         return Ray(workers, address or "", gpus_per_worker or 0.0)
-    if address is not None or gpus_per_worker is not None:
+    # With `local`, which overrides a configuration file, they are ignored.
+    if executor is None and (address is not None or gpus_per_worker is not None):
         raise InvalidInput(
             "--address and --gpus-per-worker apply only to Ray; give --executor ray too"
         )

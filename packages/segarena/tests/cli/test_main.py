@@ -105,6 +105,7 @@ def test_completion_can_be_shown_and_installed(segarena):
     assert "--install-completion" in segarena("--help").stdout
 
 
+@pytest.mark.long
 def test_completion_offers_commands_and_options():
     commands = program(
         _SEGARENA_COMPLETE="complete_bash", COMP_WORDS="segarena ", COMP_CWORD="1"

@@ -75,6 +75,7 @@ def test_sizes_read_in_the_unit_that_fits(size_bytes, text):
     assert bytes_text(size_bytes) == text
 
 
+@pytest.mark.long
 def test_early_ends_and_failures_are_said(segarena, plugin):
     early = segarena(
         "plan",

@@ -128,6 +128,7 @@ def page_of(place):
     return (place / "report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.long
 def test_photographs_are_found_from_any_directory_and_where_they_moved(
     segarena, kitchen, monkeypatch
 ):
@@ -190,6 +191,7 @@ def test_data_whose_folder_is_another_option_are_found_where_they_moved(segarena
     assert "give OPTION=moved, OPTION being one of mode, root" in " ".join(answer.output.split())
 
 
+@pytest.mark.long
 def test_runs_of_several_rules_below_a_folder_are_named_in_their_groups(segarena, refused, kitchen):
     package.evaluate(
         "clicks", segmenter="sample-disc", dataset="demo", limit=1, rounds=2, out=Path("runs", "d")

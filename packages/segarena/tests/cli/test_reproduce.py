@@ -127,6 +127,7 @@ def test_what_agrees_to_the_printed_digit_is_within_rounding(segarena, lab, tmp_
     assert "The samples differ" not in answer.stdout
 
 
+@pytest.mark.long
 def test_a_second_time_nothing_is_run_again(segarena, lab, tmp_path):
     segarena("reproduce", lab(), "--data", "data", "-m", "Disc", "-o", "out")
     (config,) = tmp_path.glob("out/*/run.json")
@@ -136,6 +137,7 @@ def test_a_second_time_nothing_is_run_again(segarena, lab, tmp_path):
     assert json.loads(config.read_text("utf-8"))["created"] == before
 
 
+@pytest.mark.long
 def test_part_of_the_samples_is_said_to_be_a_part(segarena, lab):
     answer = segarena(
         "reproduce", lab(), "--data", "data", "-m", "Disc", "-o", "out", "--limit", "1"

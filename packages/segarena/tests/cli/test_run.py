@@ -124,6 +124,7 @@ def test_a_run_in_which_everything_fails_ends_early_unless_told_to_go_on(segaren
     assert "4 × predict: RuntimeError" in segarena("report", "r").stdout
 
 
+@pytest.mark.long
 def test_an_answer_that_differs_when_asked_again_makes_exit_code_1(segarena):
     moody = PACKING.with_name("moody.py")
     words = (

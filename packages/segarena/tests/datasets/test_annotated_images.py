@@ -631,6 +631,7 @@ def replaced(value, path, other):
     return copy
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["coco", "labelme", "label-studio"])
 def test_any_value_of_another_type_is_read_or_told_in_a_line(root, name):
     values = {"coco": coco_value, "labelme": labelme_value, "label-studio": label_studio_value}

@@ -123,6 +123,7 @@ def test_an_image_that_fails_is_named_and_the_others_go_on(folder):
     assert "expected a readable image file" in found.failed["broken"]
 
 
+@pytest.mark.long
 def test_processes_make_the_same_masks(folder):
     (folder / "photos" / "broken.jpg").write_bytes(b"no image")
     here, there = (

@@ -175,6 +175,7 @@ def test_what_failed_is_asked_again_with_what_was_given(people, simulated, tmp_p
     assert run.records().filter(round=1)["prompts"].to_list() == firsts.to_list()
 
 
+@pytest.mark.long
 def test_several_people_share_a_run_and_who_says_that_all_is_well_ends_the_dialogue(
     people, simulated, tmp_path
 ):

@@ -111,6 +111,7 @@ def _best_iou(photos, tmp_path, way, **options):
     return run, run.records()["iou"].max()
 
 
+@pytest.mark.long
 @needs_sandbox
 @pytest.mark.parametrize("way", ["objects", "frames", "files", "processes"])
 def test_a_peeking_segmenter_scores_1_only_if_it_is_not_isolated(way, photos, tmp_path):
@@ -265,6 +266,7 @@ class Hang:
 """
 
 
+@pytest.mark.long
 def test_a_constructor_that_hangs_in_isolation_is_ended_with_its_line(photos, tmp_path):
     plugin = tmp_path / "hanging.py"
     plugin.write_text(HANGING)

@@ -23,6 +23,7 @@ class Live:
         return [np.full(encoded, self.weights.sum() > 0) for _ in dialogues]
 
 
+@pytest.mark.long
 def test_the_same_object_resumes_and_a_changed_one_is_refused(small_run, tmp_path):
     model = Live()
     before = small_run(model).records()

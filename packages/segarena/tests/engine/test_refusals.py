@@ -29,6 +29,7 @@ def one_limit(monkeypatch):
     monkeypatch.setattr(lockstep, "SLOW_CALLS", 1)
 
 
+@pytest.mark.long
 def test_a_user_who_hangs_is_ended_and_the_other_users_go_on(one_limit, small_run, plugin):
     folder = small_run(
         users=[plugin("HangingUser"), "sample-first-pixel"],
@@ -40,6 +41,7 @@ def test_a_user_who_hangs_is_ended_and_the_other_users_go_on(one_limit, small_ru
     assert folder.records()["failure"].null_count() == 3
 
 
+@pytest.mark.long
 def test_a_metric_that_hangs_is_ended_and_named(one_limit, small_run, plugin):
     folder = small_run(
         metrics=[plugin("HangingMetric")], dataset="sample-squares(count=1)", time_limit_s=1.0

@@ -110,6 +110,7 @@ def test_a_run_grows_by_samples_and_keeps_the_others(small_run, tmp_path, limit)
     assert segarena.RunFolder.open(folder.path).is_complete
 
 
+@pytest.mark.long
 def test_a_run_of_more_rounds_repeats_only_the_samples_that_go_on(small_run, plugin, tmp_path):
     early = plugin("StopsEarly")
     before = small_run(users=[early], rounds=2)
@@ -125,6 +126,7 @@ def test_a_run_of_more_rounds_repeats_only_the_samples_that_go_on(small_run, plu
     assert folder.config.rounds == 5
 
 
+@pytest.mark.long
 def test_a_run_grows_by_samples_and_rounds_while_some_are_pending(small_run, tmp_path):
     folder = small_run(limit=2, rounds=1)
     with folder.lock():
@@ -143,6 +145,7 @@ def test_a_run_does_not_shrink(small_run):
         small_run(limit=2, rounds=2)
 
 
+@pytest.mark.long
 def test_a_run_does_not_grow_over_data_that_changed(small_run, tmp_path):
     import cv2
     import numpy as np
@@ -205,6 +208,7 @@ def without_seconds(folder):
     return folder.timings().drop("predict_s")
 
 
+@pytest.mark.long
 def test_a_run_grows_by_users_and_keeps_the_dialogues_of_the_others(small_run, tmp_path):
     before = small_run(users=["centre"], repeats=2)
     timings = before.timings().filter(before.timings()["user"] == "centre")
@@ -222,6 +226,7 @@ def test_a_run_grows_by_users_and_keeps_the_dialogues_of_the_others(small_run, t
     assert segarena.RunFolder.open(folder.path).is_complete
 
 
+@pytest.mark.long
 def test_a_run_grows_by_users_samples_and_rounds_at_once(small_run, tmp_path):
     small_run(users=["centre"], limit=2, rounds=2)
     folder = small_run(users=["centre", "uniform"], rounds=4)
@@ -246,6 +251,7 @@ def test_an_interrupted_extension_by_users_goes_on(small_run, tmp_path):
     assert not (path / "earlier").exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("users", [["centre"], ["centre", "uniform"]])
 def test_an_extension_that_died_before_it_was_recorded_loses_no_dialogue(
     small_run, tmp_path, users
@@ -285,6 +291,7 @@ def test_failed_dialogues_run_again_when_users_are_added(small_run, mine, tmp_pa
     assert bytes_of(folder) == bytes_of(fresh)
 
 
+@pytest.mark.long
 def test_a_user_from_a_file_may_be_added_and_an_edited_one_not(small_run, tmp_path):
     file = tmp_path / "users.py"
     file.write_text(SLOWER)

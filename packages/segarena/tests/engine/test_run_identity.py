@@ -229,6 +229,7 @@ def test_versions_behind_options_and_imports_are_told_too(small_run, model):
     assert set(run.config.identity.packages) == {"segarena-sample-plugin", "numpy"}
 
 
+@pytest.mark.long
 def test_old_folders_without_fingerprints_go_on_and_say_so_once(small_run):
     run = small_run("sample-disc")
     file = run.path / "run.json"

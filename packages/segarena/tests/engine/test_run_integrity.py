@@ -110,6 +110,7 @@ def test_the_command_names_what_is_wrong(small_run, segarena, refused, tmp_path)
     assert "run folder" in refused("check", tmp_path)
 
 
+@pytest.mark.long
 def test_an_edited_run_json_is_told_by_every_reader_and_written_anew_on_request(
     small_run, segarena
 ):

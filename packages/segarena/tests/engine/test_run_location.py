@@ -26,6 +26,7 @@ def files_in(folder):
     }
 
 
+@pytest.mark.long
 def test_a_run_has_the_same_bytes_wherever_they_are_written(small_run, tmp_path, elsewhere):
     here = small_run()
     there = small_run(out=tmp_path / "there", workers=elsewhere)

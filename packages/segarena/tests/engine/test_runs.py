@@ -46,6 +46,7 @@ def test_one_encoder_pass_per_sample_whatever_users_targets_and_rounds(small_run
     assert folder.records().filter(pl.col("round") == 1).height == 4 * 2 * 3
 
 
+@pytest.mark.long
 def test_workers_and_none_give_the_same_bytes(small_run, plugin, tmp_path):
     none, two = (
         small_run(users=[plugin("RandomUser")], out=tmp_path / f"w{count}", workers=count)
@@ -55,6 +56,7 @@ def test_workers_and_none_give_the_same_bytes(small_run, plugin, tmp_path):
     assert digest(none, "masks") == digest(two, "masks")
 
 
+@pytest.mark.long
 def test_the_seed_changes_random_users_and_nothing_else_does(small_run, plugin, tmp_path):
     first, again, other = (
         small_run(users=[plugin("RandomUser")], out=tmp_path / str(index), seed=seed)
@@ -183,6 +185,7 @@ def test_logits_come_back_and_nothing_else_is_kept(small_run, plugin):
     assert records["prediction_area"].to_list() == [1.0, 2.0, 3.0] * 8
 
 
+@pytest.mark.long
 def test_a_folder_of_another_run_is_refused_and_the_difference_named(small_run, plugin):
     small_run()
     with pytest.raises(

@@ -304,6 +304,7 @@ def test_a_stopped_run_resumes_with_the_same_records_and_leaves_no_thread(tmp_pa
     assert resumed.loads.ids == ["s3", "s4", "s5"]
 
 
+@pytest.mark.long
 def test_a_hanging_load_is_the_failure_of_its_sample(tmp_path):
     class Hangs(Counted):
         def load(self, sample_id):

@@ -36,6 +36,7 @@ def test_a_script_that_holds_the_loop_leaves_the_same(rules, plugin, tmp_path):
     assert there.equals(here)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("workers", [0, 1])
 def test_what_stops_all_is_no_failure_and_the_run_goes_on_later(rules, plugin, tmp_path, workers):
     cut = tmp_path / "cut"

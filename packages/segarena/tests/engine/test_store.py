@@ -32,6 +32,7 @@ def interrupted_run(small_run, tmp_path):
     return run
 
 
+@pytest.mark.long
 def test_a_full_disk_is_one_clear_line_and_loses_nothing(small_run, tmp_path, interrupted_run):
     with pytest.raises(
         StoreError, match=r"the disk is full\. Free disk space .* finished work is kept"

@@ -45,6 +45,7 @@ def test_the_labels_of_a_video_are_counted_before_there_is_an_array(
         read_label_stack([tmp_path / "0.png"] * frames, shape)
 
 
+@pytest.mark.long
 def test_a_table_of_a_kilobyte_that_claims_a_billion_cells_is_not_read(tmp_path, monkeypatch):
     file = tmp_path / "pairs.parquet"
     pl.DataFrame({"class": ["1"]}).select(

@@ -53,6 +53,7 @@ def test_logical_values_are_bool(tmp_path):
     assert read_matlab(tmp_path / "x.mat", "edges").dtype == np.bool_
 
 
+@pytest.mark.long
 def test_damaged_files_are_refused_and_none_crashes(tmp_path):
     path, refused = tmp_path / "x.mat", 0
     rng = np.random.default_rng(3)

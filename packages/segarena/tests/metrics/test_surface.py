@@ -165,6 +165,7 @@ def test_two_empty_masks_and_one_empty_mask():
     assert SurfaceDistance(one_empty=50)(half)["assd_mm"] == 50
 
 
+@pytest.mark.long
 def test_specks_far_from_the_target_count_by_their_area_only():
     target, prediction = np.zeros((2, 40, 40, 40), dtype=bool)
     target[10:14, 10:14, 10:14] = True

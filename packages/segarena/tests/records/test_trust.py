@@ -120,6 +120,7 @@ def test_one_line_says_what_is_not_shown_and_how_to_show_it(hostile, segarena, e
     assert "No photographs" in (run / "report" / "report.html").read_text()
 
 
+@pytest.mark.long
 def test_with_trust_pictures_come_and_a_changed_file_is_named(make_run, make_ramps, tmp_path):
     run = make_run(make_ramps())
     config = json.loads((run / "run.json").read_text())

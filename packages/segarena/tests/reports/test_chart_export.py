@@ -55,6 +55,7 @@ def test_a_png_shows_the_curve_in_the_pages_colour():
     assert (near == 0).mean() > 0.9
 
 
+@pytest.mark.long
 def test_each_chart_of_a_report_becomes_two_files(make_run, make_ramps, tmp_path):
     pytest.importorskip("resvg_py")
     files = write_report(

@@ -433,6 +433,7 @@ def test_several_runs_stand_side_by_side_in_every_card(make_run, make_ramps):
     Parsed(html)
 
 
+@pytest.mark.long
 def test_equal_records_give_equal_tables_whatever_the_folder_and_the_clock(
     make_run, make_ramps, tmp_path
 ):

@@ -170,6 +170,7 @@ def test_the_files_of_a_report_are_named(two, tmp_path):
     assert write_report(two[:1], tmp_path / "single").paired is None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("has_dice", [True, False])
 def test_a_further_metric_is_in_every_table_and_figure_if_all_runs_have_it(tmp_path, has_dice):
     metrics = {

@@ -103,6 +103,7 @@ def test_few_values_can_be_told_apart_too():
     )  # no cut leaves twenty on both sides
 
 
+@pytest.mark.long
 def test_the_same_seed_gives_the_same_and_another_one_another():
     rng = RNG(7)
     first, second = rng.normal(size=(40, 2)), rng.normal(0.5, size=(40, 2))
@@ -119,6 +120,7 @@ def test_the_same_seed_gives_the_same_and_another_one_another():
     assert one.auc != other.auc
 
 
+@pytest.mark.long
 def test_the_feature_that_tells_is_the_one_that_is_missed():
     rng = RNG(8)
     first, second = rng.normal(size=(2, 80, 3))

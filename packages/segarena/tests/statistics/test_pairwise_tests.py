@@ -93,6 +93,7 @@ def test_one_pair_has_the_p_value_of_the_paired_test(rng, count):
     )
 
 
+@pytest.mark.long
 def test_of_equal_segmenters_seldom_any_are_told_apart(rng):
     """Among 20 equal segmenters (190 pairs), chance causes a difference in about one of twenty comparisons."""
     named = sum(

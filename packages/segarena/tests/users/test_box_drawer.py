@@ -76,6 +76,7 @@ def test_boxes_are_cut_at_the_frame_and_keep_a_pixel(exactly):
     assert box == Box((50, 60), (51, 61))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("drawn", ["drag", "extreme"])
 def test_boxes_of_the_published_habits_agree_as_people_s_do(drawn):
     """Papadopoulos 2017: a mean IoU of 88 % with the boxes of masks, 93 % above 0.7."""

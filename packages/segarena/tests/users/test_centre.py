@@ -86,6 +86,7 @@ def random_case(rng):
     return prediction, target, ignore
 
 
+@pytest.mark.long
 def test_clicks_equal_the_published_rule_over_hundreds_of_masks_and_several_rounds():
     rng = np.random.default_rng(61)
     user = CentreClicker(when_solved="published")

@@ -10,6 +10,7 @@ from segarena.errors import PredictTimeout
 from segarena.work.deadline import LocalDeadline, pause_deadline
 
 
+@pytest.mark.long
 def test_what_is_done_meanwhile_takes_nothing_of_a_call_s_time():
     deadline = LocalDeadline()
     with TimeLimit(1.0, deadline, grace_s=0.0).watch("predicting"):

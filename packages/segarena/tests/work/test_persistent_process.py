@@ -32,6 +32,7 @@ def standing():
     made.end()
 
 
+@pytest.mark.long
 def test_units_are_done_by_one_process_that_stays(standing):
     standing.end()
     assert standing.number is None

@@ -152,6 +152,7 @@ def is_alive(pid):
         return False
 
 
+@pytest.mark.long
 def test_a_script_without_the_usual_guard_does_not_start_anew(start):
     _, process = start(2)
     assert process.communicate()[0] == "['0', '1']\n"
@@ -159,6 +160,7 @@ def test_a_script_without_the_usual_guard_does_not_start_anew(start):
 
 
 # A hang-up goes the way of a request to stop.
+@pytest.mark.long
 @pytest.mark.parametrize(
     "number",
     [

@@ -126,8 +126,8 @@ def run(
 
         segarena run --challenge https://lab.example/challenges/spring -s my_model.py:MyModel
 
-    Exit code 0: success; 1: dialogues or samples failed, or --verify found differences; 2: invalid
-    request, or the first samples failed alike; 130: interrupted.
+    Exit code 0: success; 1: failed dialogues or samples, or differences found by --verify; 2: invalid
+    request, or all first samples failed; 130: interrupted.
     """
     options: dict[str, Any] = {
         "keep_going": keep_going,

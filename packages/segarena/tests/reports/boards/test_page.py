@@ -129,6 +129,7 @@ def test_rows_and_places_are_those_of_the_board_whatever_is_chosen(go_to, addres
         ], (key, choice)
 
 
+@pytest.mark.long
 def test_a_heading_sorts_the_ranking(go_to, address, board):
     page = go_to(address)
     heading = page.get_by_role("button", name="Finished")
@@ -202,6 +203,7 @@ def test_the_line_of_who_looks_at_no_image_is_always_there(go_to, address):
     assert legend.all_text_contents() == ["No run is selected."]
 
 
+@pytest.mark.long
 def test_ticked_or_not_the_line_of_who_looks_at_no_image_is_thin_and_has_no_place(go_to, address):
     page = go_to(address)
     row = page.locator("#ranking tr.muted")
@@ -277,6 +279,7 @@ def test_nothing_keeps_people_out_on_desks_and_phones(
         assert set(page_widths(page).values()) == {width}
 
 
+@pytest.mark.long
 def test_a_page_from_disk_works_too(go_to, folder):
     assert len(names_of(go_to((folder / "index.html").as_uri()))) == 8
 

@@ -217,6 +217,7 @@ class Photographs:
         return replace(photograph(int(sample_id[1:])), id=sample_id)
 
 
+@pytest.mark.long
 def test_a_run_encodes_the_images_that_were_loaded_ahead_together(build, tmp_path):
     masks, passes = {}, {}
     for batch in (1, 2):

@@ -60,6 +60,7 @@ def photographs(tmp_path):
 
 
 # The longest side is made equal to the network's by the first, and both sides by the second; the others do as these.
+@pytest.mark.long
 @pytest.mark.parametrize(
     "family",
     [
@@ -118,6 +119,7 @@ def users(tmp_path):
     return lambda name: f"{tmp_path / 'users.py'}:{name}"
 
 
+@pytest.mark.long
 def test_a_prompt_outside_the_image_ends_that_dialogue_and_no_other(
     folder_of, photographs, users, tmp_path
 ):
@@ -205,6 +207,7 @@ def test_an_image_that_does_not_fit_into_memory_is_a_recorded_failure(
     assert run.config.counts.encodes == 2
 
 
+@pytest.mark.long
 def test_weights_that_are_no_numbers_are_recorded_failures_and_no_empty_masks(
     tiny_model, photographs, tmp_path
 ):

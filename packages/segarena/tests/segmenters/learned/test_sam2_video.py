@@ -242,6 +242,7 @@ def shifted(prompt, by):
             return MaskPrompt(np.roll(prompt.mask, by, axis=0))
 
 
+@pytest.mark.long
 def test_logits_are_those_of_the_library_to_the_last_bit(model, build):
     library = Library(model, frames_of())
     library.tell(2, [1, 2], points=[[(25, 20)], [(70, 50)]], labels=[[1], [1]])
@@ -253,6 +254,7 @@ def test_logits_are_those_of_the_library_to_the_last_bit(model, build):
     assert np.array_equal(answer.logits, expected.clamp(-32, 32).numpy().astype(np.float16))
 
 
+@pytest.mark.long
 def test_several_objects_in_several_frames_are_labelled_by_the_highest_logit(model, segmenter):
     library = Library(model, frames_of())
     library.tell(1, [2, 7], points=[[(25, 20)], [(70, 50)]], labels=[[1], [1]])
@@ -283,6 +285,7 @@ def test_a_background_scribble_is_negative_for_every_object(model, segmenter):
     assert np.array_equal(answer.mask, expected)
 
 
+@pytest.mark.long
 def test_a_second_round_about_the_same_frame_is_tracked_from_all_its_clicks(model, segmenter):
     library = Library(model, frames_of())
     library.tell(1, [1], points=[[(25, 20)]], labels=[[1]])
@@ -305,6 +308,7 @@ ROUNDS = [
 ]
 
 
+@pytest.mark.long
 def test_alone_every_marked_frame_starts_as_in_one_session_of_the_library(model, build):
     library = Library(model, frames_of())
     library.tell(0, [1], points=[[(40, 40)]], labels=[[1]])
@@ -428,6 +432,7 @@ def counted_calls(segmenter):
     return calls, handle
 
 
+@pytest.mark.long
 def test_each_frame_is_encoded_once_whatever_is_asked(segmenter):
     calls, handle = counted_calls(segmenter)
     encoded = segmenter.encode(clip())
@@ -461,6 +466,7 @@ def test_frames_before_the_first_marked_one_are_neither_loaded_nor_tracked_when_
 
 
 # One frame fits and the others do not.
+@pytest.mark.long
 @pytest.mark.parametrize(
     "kept", [1, *(pytest.param(kept, marks=pytest.mark.long) for kept in (0, 4))]
 )
@@ -507,6 +513,7 @@ def test_labels_and_bool_masks_both_fit_a_target_of_two_objects(segmenter):
     assert set(np.unique(second.mask)) == {0, 2}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dtype", ["bfloat16", pytest.param("float16", marks=pytest.mark.long)])
 def test_half_precision_gives_nearly_the_same_masks_in_marked_frames(build, segmenter, dtype):
     half = build(dtype=dtype)

@@ -154,6 +154,7 @@ def test_limits_alone_cut_the_previous_mask(name):
     assert after.mask.sum() == before.mask[12:15].sum()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_scribbles_lassos_slices_boxes_and_masks_are_understood(name):
     sample, truth = scene(FINE_MM)

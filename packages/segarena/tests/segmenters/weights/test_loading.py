@@ -143,6 +143,7 @@ def test_folders_of_other_families_give_the_models_that_were_saved(tmp_path, fam
     )
 
 
+@pytest.mark.long
 def test_a_folder_of_a_video_model_gives_its_image_model_too(tmp_path):
     authors_file(tmp_path / "w.pt", "sam2")
     load_model(str(tmp_path / "w.pt"), family="sam2-video").save_pretrained(tmp_path / "video")
@@ -364,6 +365,7 @@ def test_a_cut_file_in_a_folder_is_refused(folder):
         load_model(str(folder), family="sam")
 
 
+@pytest.mark.long
 def test_a_damaged_file_in_a_folder_is_read_or_refused_but_never_a_crash(folder):
     rng, weights = random.Random(0), folder / "model.safetensors"
     whole, messages = weights.read_bytes(), []

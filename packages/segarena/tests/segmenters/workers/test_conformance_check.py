@@ -19,6 +19,7 @@ def checked(file, *arguments, **options):
     return {each.check: each.details for each in found if not each.has_passed}, found
 
 
+@pytest.mark.long
 def test_an_honest_worker_does_everything_right():
     wrong, found = checked("honest.py")
     assert wrong == {}

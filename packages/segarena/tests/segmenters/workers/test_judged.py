@@ -63,6 +63,7 @@ def test_where_the_network_sees_prompts_too_every_answer_is_a_pass(small_run, ru
     assert cost.encodes == cost.predictions > 9
 
 
+@pytest.mark.long
 def test_what_it_encoded_is_read_from_the_cache_by_the_next_run(small_run, tmp_path):
     given = {"dataset": "sample-squares(count=3)", "cache": tmp_path / "cache"}
     slow = written("moody.py", "Slow", seconds=0.05)

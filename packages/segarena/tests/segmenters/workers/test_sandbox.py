@@ -107,6 +107,7 @@ def test_an_honest_program_answers(start):
     assert answer.mask.shape == (8, 8)
 
 
+@pytest.mark.long
 def test_there_is_no_network(start):
     server = socket.create_server(("127.0.0.1", 0))
     heard = []
@@ -165,6 +166,7 @@ def test_no_file_of_ours_is_there(start, tmp_path):
     assert told.endswith("sees []")
 
 
+@pytest.mark.long
 def test_a_worker_cannot_have_a_file_of_ours_read_for_it(start, tmp_path):
     secret = tmp_path / "secret"
     secret.write_bytes(bytes(64))
@@ -210,6 +212,7 @@ def test_nothing_can_be_written_but_a_little_in_memory(start):
         assert "No space left" in told or "File too large" in told, path
 
 
+@pytest.mark.long
 def test_a_program_that_starts_processes_without_end_is_ended(start):
     worker = start(
         """
@@ -270,6 +273,7 @@ def test_a_program_that_sleeps_or_prints_for_ever_is_ended(start):
     assert said(nonsense, 0.4)
 
 
+@pytest.mark.long
 def test_all_that_a_program_started_ends_with_it(start):
     worker = start(
         "os.fork() or (os.setsid(), os.fork() or time.sleep(1000), time.sleep(1000))\ntime.sleep(0.2)"

@@ -89,6 +89,7 @@ def test_large_arrays_are_mapped_and_nothing_of_them_stays_behind(sample):
     assert open_files() == opened
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("address", ["tcp", "unix"])
 def test_one_that_listens_answers_as_one_that_was_started(address, tmp_path, monkeypatch):
     monkeypatch.setenv("SEGARENA_WORKER_TOKEN", "secret")
@@ -311,6 +312,7 @@ def test_one_that_needs_more_memory_than_it_may_is_a_failure_after_two_tries():
         answer(moody("Leaks", memory_gb=0.2))
 
 
+@pytest.mark.long
 def test_one_that_leaks_from_sample_to_sample_is_started_again(tmp_path):
     worker = moody("LeaksSlowly", memory_gb=0.25, log=str(tmp_path / "log"))
     for _ in range(4):

@@ -69,6 +69,7 @@ def without_time(history):
     return [{key: value for key, value in row.items() if key != "elapsed_s"} for row in history]
 
 
+@pytest.mark.long
 def test_a_training_leaves_checkpoints_a_history_and_no_partial_files(data, tmp_path):
     rows = []
     result = run(data, tmp_path, progress=rows.append)
@@ -149,6 +150,7 @@ def test_a_folder_of_another_training_is_refused(data, tmp_path):
         run((data[0][:-1], data[1]), tmp_path, options=replace(QUICK, epochs=1))
 
 
+@pytest.mark.long
 def test_the_best_epoch_is_chosen_by_the_named_column(data, tmp_path):
     scores = iter([0.1, 0.9, 0.5])
     seen = []

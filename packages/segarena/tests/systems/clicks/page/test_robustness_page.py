@@ -156,6 +156,7 @@ def test_page_escapes_what_comes_from_outside(rclicks, make_dialogue):
     assert "<script>alert" not in html
 
 
+@pytest.mark.long
 def test_files_are_the_same_for_the_same_records(clicked, tmp_path):
     first, second = (
         write_report([clicked], tmp_path / name, trust=True) for name in ("one", "two")

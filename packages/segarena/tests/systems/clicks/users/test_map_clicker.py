@@ -99,6 +99,7 @@ def shares_drawn(draw, weights, low, high, count=2000):
     return np.bincount(drawn, minlength=len(weights)) / count
 
 
+@pytest.mark.long
 @given(whole_weights, bounds)
 def test_exact_groups_share_boundary_pixels_by_mass(weights, tenths):
     low = Fraction(tenths[0], 10)
@@ -124,6 +125,7 @@ def test_published_groups_keep_whole_pixels_and_their_equals(weights, tenths):
         )
 
 
+@pytest.mark.long
 def test_ten_exact_groups_together_are_the_whole_map():
     weights = np.random.default_rng(1).random(50)
     groups = [shares_drawn(draw_between, weights, k / 10, (k + 1) / 10, 700) for k in range(10)]

@@ -270,6 +270,7 @@ def test_a_damaged_parquet_table_is_one_line(table):
             drawn(file)
 
 
+@pytest.mark.long
 def test_a_run_asks_where_people_drew_and_counts_the_rest(table, tmp_path):
     samples = build("dataset", "demo")
     first = samples.load(samples.sample_ids[0])

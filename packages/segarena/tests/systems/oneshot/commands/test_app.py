@@ -127,6 +127,7 @@ def test_options_that_do_not_exist_are_refused(run, options):
     assert toss("score", run.path, *options).exit_code == 2
 
 
+@pytest.mark.long
 def test_scores_of_a_table_name_what_is_left_out_and_may_drop_other_classes(general, tmp_path):
     (tmp_path / "c.csv").write_text("row,inter,union\n0,1,2\n1,0,2\n", encoding="utf-8")
     done = toss("score", tmp_path / "c.csv", "--pairs", general, "--repeats", "0")

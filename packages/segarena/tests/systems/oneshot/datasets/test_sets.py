@@ -150,6 +150,7 @@ def test_void_of_label_maps_is_ignored(tmp_path):
     assert target.mask.sum() == 64
 
 
+@pytest.mark.long
 def test_coco_ids_are_padded_and_conventions_told_apart(tmp_path):
     for number in (139, 129492):
         write(tmp_path / "val2017" / f"{number:012d}.jpg", image(number))

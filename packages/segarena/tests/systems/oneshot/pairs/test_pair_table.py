@@ -89,6 +89,7 @@ def test_no_rows_make_an_empty_table():
     assert pairs_table([]).columns == list(PAIR_COLUMNS)
 
 
+@pytest.mark.long
 def test_files_that_are_no_tables_are_named(tmp_path):
     with pytest.raises(DatasetMissing, match="expected a table of pairs"):
         read_pairs(tmp_path / "none.csv")

@@ -39,6 +39,7 @@ def run(tmp_path_factory):
     )
 
 
+@pytest.mark.long
 def test_counts_of_a_run_are_those_of_its_masks(run):
     found = counts_from_records(run.records())
     demo = OneShotDemoDataset(lists="generalization")

@@ -43,6 +43,7 @@ def built(tmp_path_factory):
     return once
 
 
+@pytest.mark.long
 def test_every_cell_and_level_is_filled_up_to_its_quota(squares, built):
     pairs = built(squares()).pairs
     complexity = pairs.filter(pl.col("tier") == "query-complexity")
@@ -235,6 +236,7 @@ def test_a_class_that_lacks_a_level_is_in_none(squares, tmp_path):
     assert set(pairs["tier"]) == {"query-complexity"}  # no other class to show
 
 
+@pytest.mark.long
 def test_the_manifest_knows_all_files_and_the_tables_read_back(squares, tmp_path):
     found = build_tiers(squares(), tmp_path, plan())
     manifest = json.loads((tmp_path / "manifest.json").read_text())

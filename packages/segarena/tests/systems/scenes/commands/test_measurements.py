@@ -34,6 +34,7 @@ def run(*arguments, code=0):
     return done.output
 
 
+@pytest.mark.long
 def test_statistics_are_printed_and_written_and_go_on(tmp_path, scenes):
     for _ in range(2):
         text = run("statistics", tmp_path / "scenes.json", "--out", tmp_path / "out")

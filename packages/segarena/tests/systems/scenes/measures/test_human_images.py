@@ -49,6 +49,7 @@ def test_files_without_boundaries_have_those_of_their_regions(tmp_path):
     np.testing.assert_array_equal(image.drawings()[0].edges, thin_label_edges(LABELS))
 
 
+@pytest.mark.long
 def test_files_of_scenes_have_their_images(tmp_path):
     write_demo(demo_scenes(images=2), tmp_path)
     images = find_images(tmp_path / "scenes.json")

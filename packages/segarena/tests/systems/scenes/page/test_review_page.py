@@ -68,6 +68,7 @@ def test_what_is_hidden_is_told_only_where_it_was_annotated(scenes, folder, whol
     assert page.count(">not annotated</td>") == sum(len(scene.regions) for scene in unordered)
 
 
+@pytest.mark.long
 def test_every_annotation_and_every_finding_is_on_the_page(scenes, folder):
     page = review_page(scenes, images=folder / "images")
     assert page.count('<section class="annotation"') == len(scenes.scenes)

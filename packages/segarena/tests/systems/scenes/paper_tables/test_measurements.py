@@ -30,6 +30,7 @@ def asked(out, **folders):
     return MeasurementRequest(folders=folders, inputs={}, models=("people",), out=out, limit=2)
 
 
+@pytest.mark.long
 def test_shapes_are_the_means_over_all_regions_of_all_annotators(scenes, tmp_path):
     found = measure_shapes(asked(tmp_path, **{"amodal BSDS": scenes / "scenes.json"}))
     images = find_images(scenes / "scenes.json")

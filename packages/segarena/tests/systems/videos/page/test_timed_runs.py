@@ -149,6 +149,7 @@ def test_a_segmenter_has_the_colour_of_its_run_whoever_else_is_drawn(folders):
     assert set(re.findall(r'class="end (c\d) d\d"[^>]*>(\w+)<', alone.html)) == {("c1", "far")}
 
 
+@pytest.mark.long
 def test_what_sees_no_image_is_a_thin_line_beside_interactions_and_in_no_table(folders, tmp_path):
     written = f"demo-videos(size=(60, 90), frames={FRAMES})"
     segarena.evaluate(

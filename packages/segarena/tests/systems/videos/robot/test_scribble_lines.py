@@ -110,6 +110,7 @@ def published_lines(prediction, target, robot, objects):
     return lines
 
 
+@pytest.mark.long
 @settings(max_examples=12)
 @given(st.integers(0, 10**6), st.sampled_from(["default", "local-1.0.4", "server-2020"]))
 def test_published_lines_are_those_of_all_stages_on_full_frames(seed, name):

@@ -410,6 +410,7 @@ def play(session, masks_of, clock, most=None):
 KILLED_AFTER = (0, 3, 4, 9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "after",
     [

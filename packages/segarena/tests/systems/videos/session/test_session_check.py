@@ -35,6 +35,7 @@ def test_one_that_was_left_does_so_too(open_session, masks_of):
     assert errors(opened.folder) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["session.json", "submissions.jsonl"])
 def test_a_damaged_file_is_named(session, name):
     file = session / name
@@ -55,6 +56,7 @@ def test_answers_that_the_records_do_not_judge_are_named(session):
     assert errors(session) == [f"{file} and the records have different predictions for two"]
 
 
+@pytest.mark.long
 def test_a_report_with_other_values_is_named(session):
     (file,) = session.glob("result_*.csv")
     text = file.read_text()

@@ -170,6 +170,7 @@ def test_tissues_can_be_told_apart_but_not_by_intensity_alone(samples):
         assert others.sum() > 5 * lesions.sum()
 
 
+@pytest.mark.long
 def test_other_shapes_show_the_same_field():
     fine = Phantom(shape=(60, 128, 112)).load("ct-01")
     assert fine.shape == (60, 128, 112)

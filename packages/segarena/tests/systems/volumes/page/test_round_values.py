@@ -318,6 +318,7 @@ def test_areas_in_three_conventions(make):
     )
 
 
+@pytest.mark.long
 def test_seconds_are_medians(make):
     path = make([said("a", "organ", "u", [0.1, 0.2, 0.3])], rounds=3)
     row = line(sheets(path)["seconds"], "u", "disc")
@@ -440,6 +441,7 @@ def test_a_segmenter_has_the_colour_that_it_has_in_the_other_figures(make):
     assert {name: int(c) for c, name in legend} == colours
 
 
+@pytest.mark.long
 def test_what_sees_no_image_is_a_thin_line_in_figures_and_in_no_table(make):
     said_by = [said("a", "organ-1", "box", [0.3, 0.6]), said("a", "organ-1", "click", [0.2, 0.3])]
     paths = [make(said_by, name, rounds=2, segmenter=name) for name in ("disc", "image-blind")]

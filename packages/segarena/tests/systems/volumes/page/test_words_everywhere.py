@@ -38,6 +38,7 @@ def test_the_terminal_describes_prompts_and_estimates_seconds(run):
     assert line.count(" s") >= 2
 
 
+@pytest.mark.long
 def test_tables_cards_and_header_of_the_page_describe_prompts(run):
     own = page_of(read_runs([run.path]))
     keys = all_dialogue_keys(own)

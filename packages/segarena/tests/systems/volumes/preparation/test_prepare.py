@@ -146,6 +146,7 @@ def test_a_run_that_was_killed_goes_on(raw, prepared, converted, monkeypatch, tm
     assert not (tmp_path / "out" / "prepared.partial.jsonl").exists()
 
 
+@pytest.mark.long
 def test_processes_prepare_the_same(raw, tmp_path):
     (raw / "labels" / "002.mha").write_bytes(b"no volume")
     here, there = (

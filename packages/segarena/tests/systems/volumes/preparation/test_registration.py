@@ -48,6 +48,7 @@ def test_a_known_rotation_and_shift_between_two_modalities_is_found(phantom):
         )
 
 
+@pytest.mark.long
 def test_the_same_images_give_the_same_transform(phantom):
     coarse = phantom[::2, ::2, ::2]
     ct, mr = image(coarse * -100.0), image(coarse**2 * 1.0)

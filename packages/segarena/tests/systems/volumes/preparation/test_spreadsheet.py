@@ -112,6 +112,7 @@ def test_a_small_sheet_that_spans_gigabytes_is_refused(book, last):
         read_spreadsheet(book(sheet))
 
 
+@pytest.mark.long
 def test_a_workbook_that_unpacks_to_gigabytes_is_refused(tmp_path):
     with (
         zipfile.ZipFile(tmp_path / "a.xlsx", "w", zipfile.ZIP_DEFLATED) as archive,

@@ -328,6 +328,7 @@ def test_fewer_surplus_voxels_give_fewer_clicks():
     )
 
 
+@pytest.mark.long
 def test_signs_are_drawn_in_proportion_to_the_errors():
     target, prediction = np.zeros((12, 12, 12), dtype=bool), np.zeros((12, 12, 12), dtype=bool)
     target[2:4, 4:8, 4:8] = True

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 import SimpleITK as sitk
 
 from segarena.systems.volumes.preparation.sets.hanseg import HANSEG_ORGANS
@@ -76,6 +77,7 @@ def test_image_and_labels_have_one_grid_of_identity_direction(tmp_path, write_vo
         assert image.GetSize() == (30, 28, 24)
 
 
+@pytest.mark.long
 def test_a_patient_without_ct_fails_alone(tmp_path, write_volume, prepared):
     patient(write_volume, tmp_path / "raw", "case_01")
     patient(write_volume, tmp_path / "raw", "case_02")

@@ -144,6 +144,7 @@ def write_bench(folder, monkeypatch, text):
     return run_all
 
 
+@pytest.mark.long
 def test_the_table_has_a_row_for_each_figure_and_its_ratio(benches, tmp_path, monkeypatch, capsys):
     text = """
 from measurement import Figures, at_least, at_most, no_bar

@@ -147,6 +147,7 @@ def test_every_key_of_run_json_is_described(small_run):
     assert all(f"`{key}`" in section for key in plain_configuration(small_run().config))
 
 
+@pytest.mark.long
 def test_every_command_has_its_help_in_the_page():
     page = (DOCS / "cli.md").read_text(encoding="utf-8")
     known = commands()

@@ -172,6 +172,7 @@ def test_regions_grow_over_like_colours_and_the_nearer_click_wins():
     assert not both[:, 20:].any()
 
 
+@pytest.mark.long
 def test_a_trembling_hand_clicks_near_the_centre_and_inside_the_frame(arrays, tmp_path):
     users = ["centre", f"{USER}(sigma_px=1.5)", f"{USER}(sigma_px=500.0)"]
     dataset = f"{DATASET}(path={str(arrays)!r})"

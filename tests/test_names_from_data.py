@@ -150,6 +150,7 @@ class D:
 """
 
 
+@pytest.mark.long
 def test_click_commands_write_into_their_folders_alone(segarena, refused, tmp_path):
     work = tmp_path / "deep" / "work"
     work.mkdir(parents=True)

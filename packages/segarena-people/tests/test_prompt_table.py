@@ -49,6 +49,7 @@ def test_a_table_without_rows_has_all_columns(tmp_path):
     assert read_prompt_table(tmp_path / "prompts.parquet") == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("change", "told"),
     [

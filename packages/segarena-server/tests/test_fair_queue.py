@@ -249,6 +249,7 @@ IN_MEMORY = (3, 4, 6, 8)
 """Turns about samples that the worker has in memory, by their number in `ARRIVALS_S`."""
 
 
+@pytest.mark.long
 def test_the_place_in_the_queue_is_the_order_in_which_turns_are_served(database):
     add_waiting_turns(database, ARRIVALS_S, IN_MEMORY)
     with database.reading() as session:

@@ -185,6 +185,7 @@ def test_a_participant_is_told_before_the_run_begins(attacked):
     }
 
 
+@pytest.mark.long
 def test_a_default_phase_of_a_small_pool_has_one_ranked_run(attacked):
     site, _ = attacked
     with site.database.reading() as session:

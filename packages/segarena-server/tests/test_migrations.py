@@ -20,6 +20,7 @@ NEWEST = "project_videos"
 """Databases in use carry this identifier, so the baseline must keep it."""
 
 
+@pytest.mark.long
 def test_the_migrations_create_the_tables_of_the_models(empty_database):
     assert site_sections()  # importing them defines the tables of the studio
     assert bring_up_to_date(empty_database) == ""
@@ -28,6 +29,7 @@ def test_the_migrations_create_the_tables_of_the_models(empty_database):
         assert compare_metadata(context, OrmModel.metadata) == []
 
 
+@pytest.mark.long
 def test_tables_created_from_the_models_and_by_migrations_have_the_same_columns(empty_database):
     assert site_sections()
     bring_up_to_date(empty_database)
@@ -64,6 +66,7 @@ def test_an_unknown_revision_says_which_version_to_use(empty_database, revision,
     assert revision_of(empty_database) == revision
 
 
+@pytest.mark.long
 def test_a_database_at_the_newest_revision_opens_with_its_rows(database):
     assert revision_of(database) == NEWEST
     person = Person(

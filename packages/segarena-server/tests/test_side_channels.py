@@ -144,6 +144,7 @@ def test_replies_that_are_held_back_keep_no_thread_busy(monkeypatch):
     asyncio.run(hold())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("phase", "is_held"), [("test", True), ("open", False)])
 @pytest.mark.postgresql
 def test_a_practice_waits_for_nothing_and_a_test_never_long(phases, phase, is_held):
@@ -175,6 +176,7 @@ ASKED = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("method", "path"), ASKED)
 def test_what_is_another_ones_is_refused_in_the_words_and_with_the_work_of_what_is_not_there(
     phases, method, path

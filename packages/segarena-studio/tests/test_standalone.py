@@ -36,6 +36,7 @@ def test_the_printed_link_opens_it_for_its_person(alone):
     assert "Sign out" not in page.text
 
 
+@pytest.mark.long
 def test_two_of_one_browser_side_by_side_log_nobody_out(alone, served):
     """A browser keeps cookies by the machine, not by the port."""
     browser = alone.served.client(follow_redirects=True)

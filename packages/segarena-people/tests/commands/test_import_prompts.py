@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 from typer.testing import CliRunner
 
 from segarena.cli.main import app
@@ -27,6 +28,7 @@ def test_formats_are_listed_with_their_terms():
     assert run("formats", "other").exit_code == 2
 
 
+@pytest.mark.long
 def test_a_folder_is_made_and_checked(tmp_path):
     told = run("import", "medscribble", written(tmp_path / "a"), "--out", tmp_path / "out")
     assert told.exit_code == 0, told.output

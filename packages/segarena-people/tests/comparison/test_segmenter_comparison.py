@@ -19,6 +19,7 @@ from segarena_people.prompts import PointerSample
 USERS_FILE = Path(people_users.__file__)
 
 
+@pytest.mark.long
 def test_a_user_who_is_the_one_that_made_the_people_moves_no_figure(tmp_path):
     folder = write_people(tmp_path / "p", {"anna": Waver(), "ben": Waver()}, images=12)
     found = compare_segmenters(

@@ -102,6 +102,7 @@ def test_the_page_has_everybody_and_needs_nothing_else(two_people, tmp_path):
     assert "told-apart.csv" in [path.name for path in written.tables]
 
 
+@pytest.mark.long
 def test_work_that_is_done_is_not_done_again(tmp_path):
     folder = write_people(tmp_path / "boxes", {"anna": Boxer()}, images=12)
     told = []
@@ -151,6 +152,7 @@ def test_tables_call_a_user_as_short_as_they_can():
     assert named_plugin("centre")[0] == "centre"
 
 
+@pytest.mark.long
 def test_what_cannot_be_compared_is_counted_and_said(tmp_path):
     folder = write_people(tmp_path / "boxes", {"anna": Boxer()}, images=14)
     table = folder / "prompts.parquet"

@@ -106,6 +106,7 @@ def test_the_same_clicks_give_the_same_habits():
     assert fit_clicks(given(HABITS, 30), "x") == fit_clicks(given(HABITS, 30), "x")
 
 
+@pytest.mark.long
 def test_a_click_that_nothing_explains_does_not_decide():
     clicks = [*given(msgspec.structs.replace(HABITS, centredness=4.0), 100)]
     astray = PersonClick(clicks[0].goal, (0.0, 0.0), (), "p0", "mouse")

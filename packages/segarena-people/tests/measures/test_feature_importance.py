@@ -44,6 +44,7 @@ def test_together_they_tell_what_neither_tells_alone():
     assert min(feature.lost for feature in told) > 0.3
 
 
+@pytest.mark.long
 def test_it_looks_at_the_rows_that_were_drawn():
     rng = np.random.default_rng(3)
     people = rng.normal(size=(50, 1))

@@ -27,6 +27,7 @@ def three_people(images=24, shift=(0, 0, 4), seed=1):
     return features, persons, np.repeat(np.arange(images), 3)
 
 
+@pytest.mark.long
 def test_who_differs_is_told_from_the_others_and_they_not_from_each_other():
     found = ceiling_by_person(*three_people())
     areas = dict(zip(found.names, (test.auc for test in found.tests), strict=True))
@@ -36,6 +37,7 @@ def test_who_differs_is_told_from_the_others_and_they_not_from_each_other():
     assert found.auc == sorted(areas.values())[1]
 
 
+@pytest.mark.long
 def test_people_are_compared_on_what_both_were_asked_for(monkeypatch):
     features, persons, images = three_people()
     kept = ~((persons == "eve") & (images < 10)) & ~((persons == "ann") & (images >= 20))
@@ -130,6 +132,7 @@ def test_a_user_like_one_more_person_is_not_beyond_people_and_another_is():
     assert 0 < low < more < high
 
 
+@pytest.mark.long
 def test_the_same_tests_are_nothing_beyond_themselves():
     people = ceiling_by_person(*three_people())
     assert excess_over_ceiling(people.tests, people) == (0, 0, 0)

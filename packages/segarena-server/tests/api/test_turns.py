@@ -123,6 +123,7 @@ def test_a_run_is_held_to_its_end_and_leaves_a_run_folder(working, api, run):
     assert iou == pytest.approx(first, abs=0.005)
 
 
+@pytest.mark.long
 def test_the_same_turn_again_gets_the_same_bytes_and_counts_once(working, api, run):
     sample, everyone = sample_of(api, run), range(len(run["places"][0]["dialogues"]))
     opening = turn_of(opens=everyone)
@@ -149,6 +150,7 @@ def test_a_turn_with_other_content_or_too_early_is_refused(api, run):
     assert api.get(f"/runs/{run['id']}/samples/{key}/turns/1").status_code == 404
 
 
+@pytest.mark.long
 def test_what_cannot_be_read_is_refused_and_another_may_come_in_its_place(api, run):
     sample = sample_of(api, run)
     assert send(api, run, 0, b"no frame at all").status_code == 422
@@ -161,6 +163,7 @@ def test_what_cannot_be_read_is_refused_and_another_may_come_in_its_place(api, r
     assert send(api, run, 1, turn_of(everything(sample, [0]))).status_code == 200
 
 
+@pytest.mark.long
 def test_nothing_comes_in_the_place_of_what_was_refused_when_the_run_is_over(api, run):
     sample = sample_of(api, run)
     send(api, run, 0, turn_of(opens=[0]))
@@ -191,6 +194,7 @@ def wait_until_noted(site, key):
     raise AssertionError(key)
 
 
+@pytest.mark.long
 def test_time_runs_from_the_prompts_sent_to_the_answer(working, api, run):
     sample = sample_of(api, run)
     send(api, run, 0, turn_of(opens=[0]))

@@ -244,6 +244,7 @@ def test_whoever_deletes_the_account_and_comes_back_to_the_team_gets_nothing_new
     assert event.given() == before == {f"s{n}": ROUNDS for n in range(SAMPLES)}
 
 
+@pytest.mark.long
 def test_friends_who_stay_apart_get_no_more_than_a_dialogue_each_and_none_once_they_met(event):
     friends = [event.person(f"friend {n}") for n in range(3)]
     for friend in friends:

@@ -129,6 +129,7 @@ def test_no_run_begins_before_the_terms_are_accepted(on_both):
     ]
 
 
+@pytest.mark.long
 def test_changed_terms_are_asked_for_again_and_the_earlier_text_stays(on_both):
     challenge = Challenge(on_both, terms="first")
     _, api = challenge.participant()
@@ -153,6 +154,7 @@ def test_changed_terms_are_asked_for_again_and_the_earlier_text_stays(on_both):
     assert challenge.begin(other).status_code == 201
 
 
+@pytest.mark.long
 def test_terms_are_accepted_by_each_person_also_within_a_team(on_both):
     challenge = Challenge(on_both, terms="terms")
     first, api = challenge.participant()
@@ -165,6 +167,7 @@ def test_terms_are_accepted_by_each_person_also_within_a_team(on_both):
     assert refusal(challenge.begin(other)) == "terms"
 
 
+@pytest.mark.long
 def test_a_team_is_approved_before_its_first_run(on_both):
     challenge = Challenge(on_both, approves_teams=True)
     organiser = challenge.organiser()
@@ -190,6 +193,7 @@ def test_a_team_is_approved_before_its_first_run(on_both):
     assert refusal(challenge.begin(challenge.participant()[1])) == "approval"
 
 
+@pytest.mark.long
 def test_an_approved_team_admits_whoever_joins_it_and_nobody_who_left(on_both):
     challenge = Challenge(on_both, approves_teams=True)
     first, api = challenge.participant()
@@ -207,6 +211,7 @@ def test_an_approved_team_admits_whoever_joins_it_and_nobody_who_left(on_both):
     assert refusal(challenge.begin(other)) == "approval"
 
 
+@pytest.mark.long
 def test_a_challenge_that_is_open_takes_no_requests(on_both):
     challenge = Challenge(on_both)
     _, api = challenge.participant()
@@ -236,6 +241,7 @@ def test_the_page_asks_for_what_is_missing_and_nothing_else(on_both):
     assert "I accept" not in on_both.client().get(place).text
 
 
+@pytest.mark.long
 @pytest.mark.postgresql
 def test_organisers_who_want_e_mails_hear_of_requests_and_the_team_of_the_decision(on_both):
     challenge = Challenge(on_both, approves_teams=True)

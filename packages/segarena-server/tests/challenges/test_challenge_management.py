@@ -137,6 +137,7 @@ def test_a_phase_more_needs_no_samples_that_are_there(site):
         change_challenge(site, "c", changed((Phase(name="practice", kind="practice"),)))
 
 
+@pytest.mark.long
 def test_a_look_says_what_it_would_be_and_keeps_nothing(site):
     (found,) = preview_phases(Evaluator(PLAIN), PLAIN, lambda done, of: nullcontext())
     assert (found.phase, found.samples, found.rounds, found.unusable) == ("final", 2, 3, ())

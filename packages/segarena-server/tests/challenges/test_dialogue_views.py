@@ -89,6 +89,7 @@ def held(pool):
     return hold
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", KINDS)
 def test_the_organiser_sees_each_round_with_truth_prompts_and_values(held, name):
     one = held(name)

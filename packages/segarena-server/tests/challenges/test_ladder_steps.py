@@ -127,6 +127,7 @@ def test_scores_of_what_is_no_step_are_shown_when_the_phase_closes(scene):
         assert withheld_reason(second, steps, after) == withheld_reason(second, blind, during) == ""
 
 
+@pytest.mark.long
 @pytest.mark.postgresql
 def test_repeats_are_on_a_ladder_of_their_own_whose_steps_end(scene):
     """An attacker who sees the score of every repeat learns the ground truth from it, block by block."""

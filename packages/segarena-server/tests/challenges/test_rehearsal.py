@@ -30,6 +30,7 @@ def test_a_rehearsal_leaves_a_run_and_tells_what_travelled(challenge, tmp_path):
     )
 
 
+@pytest.mark.long
 def test_a_rehearsal_that_was_ended_goes_on(challenge, tmp_path):
     rehearsal = Rehearsal(challenge("clicks(rounds=2)"), "final", "watershed")
     whole, _ = Rehearsal(challenge("clicks(rounds=2)"), "final", "watershed").rehearse(

@@ -63,6 +63,7 @@ COPIES = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", COPIES)
 def test_a_copy_is_found(photographs, how):
     first = [(name, signature_of(as_sample(image))) for name, image in photographs.items()]
@@ -75,6 +76,7 @@ def test_a_copy_is_found(photographs, how):
     assert not any(one.is_exact for one in shared_samples(first, second))
 
 
+@pytest.mark.long
 def test_other_photographs_patients_and_videos_are_not(photographs):
     names = list(photographs)
     of = {name: signature_of(as_sample(image)) for name, image in photographs.items()}
@@ -157,6 +159,7 @@ def site(tmp_path):
     made.database.close()
 
 
+@pytest.mark.long
 def test_a_practice_of_the_same_pool_is_refused_at_once(site):
     expected = r"^phases\[0\]\.dataset: expected samples other than those of final"
     with pytest.raises(InvalidInput, match=expected):
@@ -177,6 +180,7 @@ def test_a_practice_of_other_samples_is_made(site, pools):
     assert revealed_tests(_stored(site)) == []
 
 
+@pytest.mark.long
 def test_a_preview_refuses_it_too(pools):
     described = with_practice(pools, "copy")
     with pytest.raises(
@@ -191,6 +195,7 @@ def test_a_preview_refuses_it_too(pools):
     assert lines[1] == "final: 2 samples: 1 ranked run of 2 for each team"
 
 
+@pytest.mark.long
 def test_a_practice_of_another_challenge_is_refused_and_one_that_is_there_is_a_fault(
     site, pools, tmp_path
 ):

@@ -55,6 +55,7 @@ def test_a_run_says_in_one_line_what_to_do_and_join_does_it(server, tmp_path, mo
     assert segarena.evaluate(**take_part).is_complete
 
 
+@pytest.mark.long
 def test_terms_and_approval_are_options_of_a_new_challenge(tmp_path):
     terms = tmp_path / "terms.md"
     terms.write_text("Be *fair*.\n")

@@ -92,6 +92,7 @@ def run(server, out, segmenter="watershed", **options):
     return evaluate(f"{server}/challenges/spring", segmenter=segmenter, out=out, **options)
 
 
+@pytest.mark.long
 def test_a_script_of_its_own_holds_one_dialogue_after_the_other(tmp_path):
     arena = Arena("clicks(rounds=2)", **PRACTICE)
     with serving(arena) as server:
@@ -108,6 +109,7 @@ def test_a_script_of_its_own_holds_one_dialogue_after_the_other(tmp_path):
     assert arena.is_over(read_participation(tmp_path / "there").run)
 
 
+@pytest.mark.long
 def test_all_dialogues_about_a_sample_travel_together(tmp_path):
     arena = Arena("clicks(rounds=3)", samples=1)
     with serving(arena) as server:
@@ -208,6 +210,7 @@ def test_what_passes_is_tried_again(tmp_path, fault):
     assert server in troubles[0]
 
 
+@pytest.mark.long
 def test_a_segmenter_that_cannot_take_part_costs_no_try(tmp_path):
     arena = Arena("davis(rounds=2)", "demo-videos")
     with serving(arena) as server, pytest.raises(PluginInvalid, match="watershed segments images"):
@@ -261,6 +264,7 @@ def test_what_is_for_the_organiser_to_say_is_refused(given, why):
         )
 
 
+@pytest.mark.long
 def test_evaluate_and_sessions_take_a_challenge(tmp_path):
     arena = Arena("clicks(rounds=1)")
     with serving(arena) as server:
@@ -387,6 +391,7 @@ class Broken:
         return []
 
 
+@pytest.mark.long
 def test_a_segmenter_that_fails_everywhere_stops_early_and_may_begin_another_run(tmp_path):
     arena = Arena("clicks(rounds=1)", "sample-squares(count=5)", 5, **PRACTICE)
     with serving(arena) as server:

@@ -277,6 +277,7 @@ def test_a_benchmark_that_is_none_of_videos_cannot_be_held_so(arena):
         )
 
 
+@pytest.mark.long
 def test_what_is_sent_twice_counts_once(begin, videos):
     client = begin("videos", "twice")
     name, number = client.samples[0]

@@ -112,6 +112,7 @@ def test_sequences_that_are_here_too_are_called_as_they_are_here(arena, tmp_path
         session.submit_masks(np.zeros((4, 60, 100), np.uint8))
 
 
+@pytest.mark.long
 def test_what_is_no_answer_is_told_at_once_and_the_scribbles_wait(arena, tmp_path):
     site, url = arena
     token = token_of(site, "dan")

@@ -67,6 +67,7 @@ def test_two_names_that_are_one_when_folded_are_refused(database):
         write()
 
 
+@pytest.mark.long
 def test_writers_wait_for_one_another_and_lose_nothing(database):
     with database.writing() as session:
         session.add(person("0"))
@@ -112,6 +113,7 @@ def test_sqlite_waits_for_the_disk_and_keeps_a_log(tmp_path, monkeypatch, usual_
     assert told == ["wal", 2]
 
 
+@pytest.mark.long
 def test_no_room_is_told_and_nothing_is_acknowledged(tmp_path):
     database = Database(tmp_path / "x.sqlite")
     bring_up_to_date(database)

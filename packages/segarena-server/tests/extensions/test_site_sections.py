@@ -18,6 +18,7 @@ def test_the_way_to_a_room_is_shown_to_those_whom_it_is_for(served):
     assert 'href="/studio"' in served.person("Rooms Visitor", "participant").get("/").text
 
 
+@pytest.mark.long
 def test_a_file_is_kept_for_ever_at_the_address_of_this_version_alone(served):
     page = served.person("Rooms Reader", "participant").get("/studio")
     address = re.search(STYLES, page.text)[1]

@@ -64,6 +64,7 @@ def wait_until_closed(connections):
     return number_open(connections)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sent", [b"", b"GET / HT", HALF], ids=["nothing", "a line", "headers"])
 def test_half_a_request_does_not_keep_a_connection_for_ever(server, connect, sent):
     started = time.monotonic()
@@ -77,6 +78,7 @@ def test_half_a_request_does_not_keep_a_connection_for_ever(server, connect, sen
     assert server.client().get("/api/v1/ping").status_code == 200
 
 
+@pytest.mark.long
 def test_a_byte_now_and_then_does_not_renew_the_time(connect):
     (slow,) = connect(1, b"GET /")
     until = time.monotonic() + PATIENCE_S
@@ -89,6 +91,7 @@ def test_a_byte_now_and_then_does_not_renew_the_time(connect):
             break
 
 
+@pytest.mark.long
 def test_the_second_request_of_a_connection_has_the_same_time(connect):
     (slow,) = connect(1, WHOLE)
     assert b"200 OK" in slow.recv(4096)
@@ -121,6 +124,7 @@ def all_are_answered(connection):
     return True
 
 
+@pytest.mark.long
 def test_the_connection_that_was_idle_longest_makes_room(server, connect):
     attackers = connect(300, b"GET / HT")
     assert server.client().get("/api/v1/ping").status_code == 200
@@ -132,6 +136,7 @@ def test_the_connection_that_was_idle_longest_makes_room(server, connect):
     assert wait_until_closed(attackers) == 0
 
 
+@pytest.mark.long
 def test_a_client_that_takes_nothing_of_a_response_is_cut_off(server, connect, monkeypatch):
     monkeypatch.setattr(connections, "_STALLED_S", 0.5)
     # A few of these fill what the kernel keeps, and not thousands.

@@ -67,6 +67,7 @@ def test_what_was_right_is_taken_back(servers):
     assert [servers[0].take(ADA) > 0 for _ in range(4)] == [False, False, False, True]
 
 
+@pytest.mark.long
 @pytest.mark.postgresql
 def test_of_many_tries_at_once_no_more_than_allowed_go_through(servers):
     let = []
@@ -117,6 +118,7 @@ def test_one_address_locks_a_name_for_itself_alone(throttle):
     assert wrong(throttle, 1, name="bela") == 1
 
 
+@pytest.mark.long
 def test_a_known_device_has_its_own_tries_even_at_a_locked_address(throttle):
     for number in range(11):
         wrong(throttle, 4, name=f"name {number}")
@@ -125,6 +127,7 @@ def test_a_known_device_has_its_own_tries_even_at_a_locked_address(throttle):
     assert wrong(throttle, 1, device="d2") == 1
 
 
+@pytest.mark.long
 def test_all_names_together_are_limited_for_one_address(throttle):
     assert sum(wrong(throttle, 3, name=f"name {number}") for number in range(20)) == 30
 
@@ -137,6 +140,7 @@ def test_guessing_from_many_addresses_slows_down_and_locks_nobody_out(throttle):
     assert wrong(throttle, 5, name="bela", address="192.0.2.8") == 3
 
 
+@pytest.mark.long
 def test_the_right_password_forgets_the_wrong_ones_at_this_name_alone(throttle):
     for _ in range(9):
         assert wrong(throttle, 2, name="ada") == 2

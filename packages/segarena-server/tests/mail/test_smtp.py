@@ -104,6 +104,7 @@ def test_nothing_is_put_down_for_whom_has_no_confirmed_address(site):
     assert letters(site) == []
 
 
+@pytest.mark.long
 def test_what_is_refused_is_tried_again_and_comes_once(site, mail, monkeypatch):
     ask(site, person=person(site))
     mail.way = "refuse"
@@ -123,6 +124,7 @@ def test_what_is_refused_is_tried_again_and_comes_once(site, mail, monkeypatch):
         )  # those of letters that did not leave are gone
 
 
+@pytest.mark.long
 def test_a_letter_is_given_up_in_the_end_and_stays_to_be_seen(site, mail, monkeypatch):
     monkeypatch.setattr(smtp, "_RETRY_DELAYS_S", (0.0, 0.0))
     ask(site, person=person(site))

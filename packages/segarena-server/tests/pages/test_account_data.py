@@ -93,6 +93,7 @@ def answer(served, run_id):
     return body
 
 
+@pytest.mark.long
 def test_another_password_ends_the_sessions_elsewhere(served):
     here = served.person("Mover")
     elsewhere = served.client()
@@ -170,6 +171,7 @@ def test_a_copy_has_all_that_is_ones_own_and_nothing_of_others_or_of_the_truth(s
     assert not [secret for secret in secrets if secret in whole]
 
 
+@pytest.mark.long
 def test_a_deleted_account_leaves_its_number_and_no_name_anywhere(served, challenge, tmp_path):
     client = served.person("Zyxwvut Leaving")
     key = token(client)
@@ -223,6 +225,7 @@ def test_whoever_registers_again_has_another_number_and_may_have_the_name(served
     assert row(served, "Phoenix").id != before
 
 
+@pytest.mark.long
 def test_what_a_team_did_stays_the_teams(served, challenge):
     ada, bela = served.person("Team Ada"), served.person("Team Bela")
     post(ada, "/team", name="Night Owls")
@@ -241,6 +244,7 @@ def test_what_a_team_did_stays_the_teams(served, challenge):
         assert team.circle == circle
 
 
+@pytest.mark.long
 def test_an_admin_does_both_for_somebody_and_no_organiser_does(served):
     person = served.person("Asks For It")
     organiser, admin = served.person("Org", "organiser"), served.person("Adm", "admin")
@@ -266,6 +270,7 @@ def test_the_last_admin_stays(served):
     assert row(served, "Last Admin").state == "confirmed"
 
 
+@pytest.mark.long
 def test_wrong_passwords_are_counted_here_too(served):
     client = served.person("Guessed At")
     for _ in range(10):

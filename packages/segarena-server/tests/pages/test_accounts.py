@@ -113,12 +113,14 @@ def known_device(served, name):
     return client
 
 
+@pytest.mark.long
 def test_wrong_passwords_from_elsewhere_do_not_lock_the_owner_out(served, client):
     served.person("Owner")
     lock_out(served, "Owner")
     assert sign_in(client, "Owner", "password of Owner").status_code == 303
 
 
+@pytest.mark.long
 def test_a_known_device_comes_in_from_the_address_of_an_attacker(served):
     known = served.person("Neighbour")
     # Signing out leaves the device known.
@@ -129,6 +131,7 @@ def test_a_known_device_comes_in_from_the_address_of_an_attacker(served):
     assert sign_in(known, "Neighbour", "password of Neighbour").status_code == 303
 
 
+@pytest.mark.long
 def test_a_known_device_has_no_more_tries_than_others_and_only_at_its_account(served):
     device = known_device(served, "Borrowed")
     served.person("Victim")
@@ -180,6 +183,7 @@ def test_a_school_behind_one_address_can_register(served):
     assert answers == [200] * 40
 
 
+@pytest.mark.long
 def test_registrations_from_one_address_end_at_their_bound(served, monkeypatch):
     limits = msgspec.structs.replace(served.site.settings.limits, registrations=12)
     settings = msgspec.structs.replace(served.site.settings, limits=limits)

@@ -145,6 +145,7 @@ def send_all(posting):
         pass
 
 
+@pytest.mark.long
 def test_news_is_on_the_page_and_goes_to_participants_who_want_it(posting, mail, organiser):
     assert "notified: 2 at present" in organiser.get(PATH).text
     assert publish(organiser).headers["location"] == "/challenges/cats#news"

@@ -113,6 +113,7 @@ def test_nothing_is_written_over(site, tmp_path):
         export_challenge(site, "winter", tmp_path / "x")
 
 
+@pytest.mark.long
 def test_the_command_says_where_it_is(site, tmp_path):
     told = [
         "challenge",

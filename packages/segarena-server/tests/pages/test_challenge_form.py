@@ -131,6 +131,7 @@ def test_phases_are_added_and_taken_out(organiser):
     assert 'value="2030-07-01T12:00"' in page.text
 
 
+@pytest.mark.long
 def test_what_cannot_be_opened_is_told_on_the_draft_and_can_be_tried_again(
     working, organiser, tmp_path
 ):
@@ -220,6 +221,7 @@ def test_what_the_form_does_not_have_stays(working, organiser):
     )
 
 
+@pytest.mark.long
 def test_another_benchmark_is_laid_ready_by_a_job_as_long_as_nothing_runs(working, organiser):
     form = {**FORM, "slug": "fresh"}
     look = done(organiser, post(organiser, "/organise/new", do="look", **form))

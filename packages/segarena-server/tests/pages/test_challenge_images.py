@@ -81,6 +81,7 @@ def image_address(client):
     )[1]
 
 
+@pytest.mark.long
 def test_the_page_shows_the_description_in_sections(organiser):
     page = organiser.get("/challenges/cats").text
     assert "<strong>all</strong>" in page

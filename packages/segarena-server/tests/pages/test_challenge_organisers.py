@@ -93,6 +93,7 @@ def test_whoever_loses_the_role_loses_the_challenges_for_good(site):
         assert session.scalars(rows).all() == []
 
 
+@pytest.mark.long
 def test_an_account_with_runs_elsewhere_cannot_be_taken_over_with_a_reset_link(site):
     mine, elsewhere = organiser(site, "Of Photos", "photos"), organiser(site, "Of Films", "films")
     token = site.token("takes part in films")

@@ -94,6 +94,7 @@ def test_an_address_counts_once_its_owner_confirmed_it(posting, mail):
     assert stranger.post("/address", data={"link": link}).status_code == 422
 
 
+@pytest.mark.long
 def test_a_link_for_an_earlier_address_confirms_no_other(posting, mail):
     client = posting.person("Bela")
     post(client, "/account/letters", email="mine@lab.example")
@@ -102,6 +103,7 @@ def test_a_link_for_an_earlier_address_confirms_no_other(posting, mail):
     assert client.post("/address", data={"link": link, "key": form_key(client)}).status_code == 422
 
 
+@pytest.mark.long
 def test_a_forgotten_password_is_replaced_by_a_link_that_works_once(posting, mail):
     client = confirmed(posting, mail, "Caro", "caro@lab.example")
     stranger = posting.client()
@@ -125,6 +127,7 @@ def test_a_forgotten_password_is_replaced_by_a_link_that_works_once(posting, mai
     )
 
 
+@pytest.mark.long
 def test_the_answer_is_the_same_whether_there_is_such_an_account_or_not(posting, mail):
     confirmed(posting, mail, "Dora", "dora@lab.example")
     posting.person("Without Address")
@@ -174,6 +177,7 @@ def test_a_key_of_one_kind_is_none_of_another(posting, mail):
     )
 
 
+@pytest.mark.long
 def test_an_invitation_goes_by_letter(posting, mail):
     organiser = posting.person("Organiser", "organiser")
     shown = post(organiser, "/organise/invitations", role="viewer", email="new@lab.example").text
@@ -227,6 +231,7 @@ def test_without_a_mail_server_an_organiser_makes_the_link(served):
     assert not [about for _, about in told if "sar_" in about]
 
 
+@pytest.mark.long
 def test_of_many_registrations_from_one_address_the_later_ones_need_an_e_mail_address(posting):
     answers = []
     for number in range(12):

@@ -157,6 +157,7 @@ def test_several_accounts_are_confirmed_in_one_step(organiser, served):
     assert {f"account {number}: confirmed, participant" for number in chosen} <= about
 
 
+@pytest.mark.long
 def test_a_whole_page_fits_into_one_form(organiser, served):
     chosen = numbers(served, *(f"Newcomer {number}" for number in range(10, 60)))
     assert len(chosen) == ACCOUNTS_PER_PAGE
@@ -176,6 +177,7 @@ def test_an_account_that_only_admins_may_confirm_refuses_the_whole_form(organise
     assert states(served, "Newcomer 04", "Boss") == ["waiting", "waiting"]
 
 
+@pytest.mark.long
 def test_unknown_accounts_and_names_are_refused(organiser):
     assert confirm(organiser, 999_999_999).status_code == 404
     for number in ("x", "-1", "1" * 30, "1.0", "²"):

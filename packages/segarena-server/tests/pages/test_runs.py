@@ -229,6 +229,7 @@ def test_a_run_of_thousands_of_samples_is_paged(working, scene):
     )
 
 
+@pytest.mark.long
 def test_samples_of_a_board_are_open_where_the_truth_is(scene):
     people, _ = scene
     page = drawn(people["ben"], "/challenges/c/try/board/samples/1")

@@ -116,6 +116,7 @@ def wrong(code):
     return f"{(int(code) + 1) % 10**6:06}"
 
 
+@pytest.mark.long
 def test_a_password_alone_gives_nothing_and_a_code_gives_a_session(served, clock):
     account = Account(served, clock, "Alma")
     client = account.give_password()
@@ -155,6 +156,7 @@ def test_clocks_may_differ_by_one_step(served, clock, offset, status):
     assert account.sign_in(account.code(offset)).status_code == status
 
 
+@pytest.mark.long
 def test_one_code_signs_in_one_of_many_at_once(served, clock):
     account = Account(served, clock, "Race")
     code = account.code()
@@ -254,6 +256,7 @@ def test_a_used_sign_in_is_over(served, clock):
     assert again.headers["location"] == "/sign-in"
 
 
+@pytest.mark.long
 def test_recovery_codes_work_once_each_and_only_for_their_account(served, clock):
     account = Account(served, clock, "Lost Phone")
     other = Account(served, clock, "Other Phone")
@@ -318,6 +321,7 @@ def test_setting_up_needs_the_password_and_ends_other_sessions(served, clock):
     assert again.status_code == 409
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", [f"{PAGE}/off", f"{PAGE}/codes"])
 def test_switching_off_and_new_codes_need_the_password_and_a_code(served, clock, path):
     account = Account(served, clock, f"Keeper {path[-3:]}")
@@ -343,6 +347,7 @@ def test_switching_off_and_new_codes_need_the_password_and_a_code(served, clock,
     ).headers["location"] == ("/sign-in/code" if path.endswith("codes") else "/")
 
 
+@pytest.mark.long
 def test_new_recovery_codes_replace_the_earlier_ones(served, clock):
     account = Account(served, clock, "Renewed")
     page = account.post(f"{PAGE}/codes", password=account.password, code=account.code())
@@ -352,6 +357,7 @@ def test_new_recovery_codes_replace_the_earlier_ones(served, clock):
     assert account.sign_in(fresh[0]).status_code == 303
 
 
+@pytest.mark.long
 def test_a_code_of_a_signed_in_person_is_throttled_with_those_at_sign_in(served, clock):
     account = Account(served, clock, "Both Ways")
     for _ in range(10):

@@ -30,6 +30,7 @@ def people(served):
     return {name: served.person(name) for name in ("Ada", "Bela", "Caro")}
 
 
+@pytest.mark.long
 def test_a_team_is_made_joined_by_a_link_and_left(served, people):
     ada, bela, caro = people.values()
     assert "You take part on your own" in ada.get("/team").text

@@ -182,6 +182,7 @@ def test_a_board_is_made_once_until_a_run_ends_at_whichever_server(served, scene
     changed(served, runs["ben", "shown"], **before)
 
 
+@pytest.mark.long
 def test_each_run_is_read_once_and_ranked_once_for_all_visitors(
     served, scene, visitors, monkeypatch
 ):
@@ -248,6 +249,7 @@ def test_a_board_that_could_not_be_made_is_made_again(served, scene, monkeypatch
     assert len(board_now(served).runs) == 2
 
 
+@pytest.mark.long
 def test_only_programs_on_the_organisers_machine_are_marked_as_isolated(served, scene, visitors):
     """A participant's run.json may claim a sandbox, which the server has not seen."""
     _, runs = scene

@@ -61,6 +61,7 @@ def made(tmp_path, monkeypatch):
         one.stop()
 
 
+@pytest.mark.long
 def test_what_was_drawn_is_a_file_and_not_drawn_again(made, tmp_path):
     asked = []
     assert made().picture(("a", 1), lambda: asked.append(1) or "x", 20) == b"drawn: x"

@@ -174,6 +174,7 @@ def test_one_known_sample_makes_a_run_a_repeat(event):
     assert event.unranked(event.begin(ada)) == reason
 
 
+@pytest.mark.long
 @pytest.mark.postgresql
 def test_a_run_that_is_ranked_when_it_begins_can_become_a_repeat(event):
     ada, bela = event.person("ada"), event.person("bela")
@@ -217,6 +218,7 @@ def test_a_sample_is_in_one_unfinished_run_of_a_team_in_all_challenges(event):
         event.begin(ada)
 
 
+@pytest.mark.long
 def test_programs_remember_nothing_but_may_contain_what_their_team_knows(event):
     ada = event.person("ada")
     assert [event.unranked(event.hold(ada, "programs", kind="worker")) for _ in range(3)] == [
@@ -300,6 +302,7 @@ def test_a_practice_ranks_every_run_and_makes_its_samples_known(event):
     assert ranked == ["", "", REPEAT]
 
 
+@pytest.mark.long
 def test_the_next_run_is_judged_before_it_begins(event):
     ada = event.person("ada")
 

@@ -207,6 +207,7 @@ def test_all_that_is_wrong_with_masks_is_said_and_nothing_is_counted(api):
     judged(api, again)
 
 
+@pytest.mark.long
 def test_what_is_refused_is_kept_nowhere(api, monkeypatch):
     dropped = []
     monkeypatch.setattr(

@@ -117,6 +117,7 @@ def test_turns_come_in_order_and_each_with_one_content(run):
         receive(run, number=7)
 
 
+@pytest.mark.long
 def test_what_was_spent_before_is_that_of_the_run_without_the_turn_itself(run):
     receive(run, charged_s=1.0)
     lease(run)

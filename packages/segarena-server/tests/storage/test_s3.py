@@ -49,6 +49,7 @@ def test_what_is_kept_again_has_another_tag(one):
     assert one.put("changing", b"two") != first
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("trouble", ["busy", "silent"])
 def test_a_storage_that_does_not_answer_is_told_and_may_answer_later(storage, one, trouble):
     storage.trouble = trouble

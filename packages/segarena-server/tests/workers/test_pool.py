@@ -174,6 +174,7 @@ def test_what_cannot_be_is_dead_at_once(site, runner):
     assert job(site, "raise invalid") == ("dead", 1, "no", "failed: no")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("what", ["raise room", "raise busy"])
 def test_what_passes_by_itself_is_no_try(site, runner, what):
     ask(site, what)

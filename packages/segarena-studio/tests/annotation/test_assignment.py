@@ -65,6 +65,7 @@ def test_the_order_is_that_of_the_seed(site, people):
     assert order(first) == order(again) != order(other)
 
 
+@pytest.mark.long
 def test_ones_own_tasks_come_first_and_what_somebody_waits_for_before_them(site, people):
     project = project_of(site, people[0], pictures=4)
     own = []

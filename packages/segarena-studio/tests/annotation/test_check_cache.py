@@ -118,6 +118,7 @@ def test_memory_is_bounded(monkeypatch):
     assert len(first._kept) < first.computed / 2
 
 
+@pytest.mark.long
 def test_large_drawings_are_analysed_ahead_but_not_all_the_time():
     cache = CheckCache()
     rng = np.random.default_rng(4)

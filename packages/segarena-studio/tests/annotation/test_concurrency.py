@@ -130,6 +130,7 @@ def test_a_first_draft_and_a_file_to_begin_with_never_take_each_others_place(sit
         assert tasks_of(site, project)[0].revision == 1
 
 
+@pytest.mark.long
 def test_a_task_that_somebody_was_given_is_not_dealt_to_another(site, anna, bert):
     for _ in range(TIMES):
         project = project_of(site, anna, {"Bert": "annotator"})

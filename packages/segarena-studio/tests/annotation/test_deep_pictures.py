@@ -91,6 +91,7 @@ def test_a_rotated_16_bit_file_is_rejected():
         check_picture("a.png", content)
 
 
+@pytest.mark.long
 @needs_pydicom
 def test_dicom_has_values_by_slope_and_intercept_and_the_window_of_the_header():
     content = dicom(WindowCenter=[40, 600], WindowWidth=[400, 1500])

@@ -144,6 +144,7 @@ def test_a_moving_disc_is_followed(site, person, segmenter):
         assert session.get_one(Task, tasks[4]).regions == 0, "proposals are not work"
 
 
+@pytest.mark.long
 def test_key_frames_stay_and_delimit_the_propagation(site, person, standing):
     tasks = video_project(site, person, 9)
     draw(site, tasks[2], scene(disc(2)))

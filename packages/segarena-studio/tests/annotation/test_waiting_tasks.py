@@ -164,6 +164,7 @@ def test_projects_come_in_pages_that_filters_narrow(site, people):
         assert page(1, text="%") == ([], 0, 1)
 
 
+@pytest.mark.long
 @pytest.mark.postgresql
 def test_an_invitation_is_the_work_of_the_account_that_it_created(site, people):
     project = project_of(site, people["Lea"], pictures=0)

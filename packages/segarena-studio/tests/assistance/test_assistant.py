@@ -226,6 +226,7 @@ def test_a_process_that_dies_is_told_in_one_line_and_starts_anew(tmp_path, pictu
     assert assistant.numbers == []
 
 
+@pytest.mark.long
 def test_a_segmenter_that_cannot_be_built_is_told(picture):
     assistants = Assistants(offered_segmenters(["lost=no-such-one"]), AssistantLimits(processes=1))
     try:

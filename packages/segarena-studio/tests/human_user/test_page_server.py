@@ -180,6 +180,7 @@ def test_a_folder_of_no_server_is_refused(tmp_path):
         )
 
 
+@pytest.mark.long
 def test_people_of_a_server_find_a_run_while_it_asks_them(served, tmp_path):
     run = tmp_path / "run"
     Seats(run).open(

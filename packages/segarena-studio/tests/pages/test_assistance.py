@@ -116,6 +116,7 @@ def test_a_project_is_offered_what_it_chose_of_what_there_is_and_else_everything
     assert there.among(("grabcut", "of another server")) == ("grabcut",)
 
 
+@pytest.mark.long
 def test_a_process_that_was_killed_is_not_noticed(served, people, task):
     for number in assistants_of(served.site).of("watershed").numbers:
         os.kill(number, signal.SIGKILL)

@@ -17,6 +17,7 @@ def add(site, project, name, content):
         add_picture(session, row, site.folder.photographs, check_picture(name, content), 0.0)
 
 
+@pytest.mark.long
 def test_the_values_of_a_16_bit_picture_have_their_meaning_in_a_header(served):
     anna, eve = (EditorClient(served, name, "organiser") for name in ("Anna", "Eve"))
     project = project_of(served.site, anna.id, pictures=0)

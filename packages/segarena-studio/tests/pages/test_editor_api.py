@@ -237,6 +237,7 @@ def test_a_save_takes_a_bounded_number_of_statements(served, people, task):
     assert len(counted) <= 11, counted
 
 
+@pytest.mark.long
 def test_finishing_a_large_scene_tells_the_progress_of_its_checks(people, task, monkeypatch):
     going = threading.Event()
     check_document = check_cache.check_document

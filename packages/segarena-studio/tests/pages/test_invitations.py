@@ -43,6 +43,7 @@ def roles(served, project):
         return {person.name: role for person, role in members}
 
 
+@pytest.mark.long
 def test_accounts_in_a_list_are_added_and_what_cannot_be_used_stays_typed(served, lead, project):
     for name in ("Anna", "Bert"):
         served.person(f"{name} of list")
@@ -58,6 +59,7 @@ def test_accounts_in_a_list_are_added_and_what_cannot_be_used_stays_typed(served
     }
 
 
+@pytest.mark.long
 def test_a_link_creates_an_account_that_joins_the_project(served, lead, project):
     page = invite(lead, project, "new@example.org, wrong@@example.org").text
     assert "Only this machine can open these links." in page

@@ -62,6 +62,7 @@ def sign_in(served, name):
     return served.client().post("/sign-in", data=form).headers["location"]
 
 
+@pytest.mark.long
 def test_people_land_on_their_work_after_signing_in(served, lead, annotator):
     name, client = annotator
     assert sign_in(served, name) == "/"

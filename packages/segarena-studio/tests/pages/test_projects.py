@@ -307,6 +307,7 @@ def test_a_rejected_file_is_told_in_its_form(people, project):
         assert place == "pictures" or 'value="Anna"' in form
 
 
+@pytest.mark.long
 def test_a_decision_without_a_reason_is_told_in_the_form_and_others_are_not_shown_more(
     served, people, project
 ):
@@ -376,6 +377,7 @@ def test_a_rejected_form_is_where_the_reader_is(alone, open_warm_page, barriers,
     assert page.locator("#rules textarea[name=guide]").input_value() == "Outline every wheel."
 
 
+@pytest.mark.long
 def test_more_annotators_make_more_tasks_and_fewer_only_where_nobody_has_them(
     served, people, project
 ):
@@ -457,6 +459,7 @@ def test_a_thumbnail_is_small(served, people):
     assert small.size == (360, 180)
 
 
+@pytest.mark.long
 def test_a_picture_is_removed_while_nobody_has_begun_it_and_its_file_when_nothing_else_needs_it(
     served, people
 ):

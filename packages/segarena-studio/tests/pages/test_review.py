@@ -210,6 +210,7 @@ def test_a_reviewer_zooms_in_the_read_only_editor_and_comments_at_a_place(
         assert (found.state, found.revision) == ("finished", 1)
 
 
+@pytest.mark.long
 def test_the_read_only_editor_is_for_those_who_may_see_the_task(served, people, come):
     project = project_of(
         served.site, people["Lea"], {"Anna": "annotator", "Bert": "annotator"}, pictures=1

@@ -143,6 +143,7 @@ def test_the_files_of_a_challenge_are_known_under_other_names(served, leader, tm
     )
 
 
+@pytest.mark.long
 def test_a_second_round_is_asked_for_on_the_page(served, leader):
     site = served.site
     made = study_of(

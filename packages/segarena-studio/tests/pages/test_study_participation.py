@@ -251,6 +251,7 @@ def test_time_is_the_server_s(served):
         site.clock = clock
 
 
+@pytest.mark.long
 def test_a_batch_that_is_off_does_not_count_and_is_asked_again(served):
     site = served.site
     made = study_of(
@@ -278,6 +279,7 @@ def test_a_batch_that_is_off_does_not_count_and_is_asked_again(served):
     assert third.next()["code"] == ""
 
 
+@pytest.mark.long
 def test_whoever_misses_the_checks_leaves_their_place_to_others(served):
     site = served.site
     made = study_of(

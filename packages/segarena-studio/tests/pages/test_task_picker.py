@@ -31,6 +31,7 @@ def tasks(served, people):
     return [task.id for task in found]
 
 
+@pytest.mark.long
 def test_an_annotator_is_shown_their_tasks_and_free_ones(people, tasks):
     andi = people["Andi"]
     first, second, others, free = tasks

@@ -155,6 +155,7 @@ def test_frames_without_objects_can_be_finished_and_exported(served, people, tas
     assert lena.client.get(f"/studio/tasks/{tasks[0]}/look").status_code == 200
 
 
+@pytest.mark.long
 def test_frames_and_tracks_are_for_their_annotator_only(people, tasks):
     axel, ruth = people["Axel"], people["Ruth"]
     draw(axel, tasks[0], scene(disc(0)))
@@ -202,6 +203,7 @@ def test_a_person_gets_whole_videos(served, people):
         assert all(len(of_frame) == 2 for of_frame in owners.values())
 
 
+@pytest.mark.long
 def test_a_project_gets_videos_only_while_nobody_has_begun(served, people, tasks):
     site = served.site
     with site.database.writing() as session:

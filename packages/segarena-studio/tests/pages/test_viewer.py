@@ -144,6 +144,7 @@ def test_the_report_leads_here(viewer):
     assert viewer.client.get(places[0].replace("&amp;", "&")).status_code == 200
 
 
+@pytest.mark.long
 def test_a_page_weighs_little(viewer):
     text = viewer.get("0/view", sample="astronaut").text
     wanted = re.findall(r'(?:src|href)="(/static/[^"]+)"', text)

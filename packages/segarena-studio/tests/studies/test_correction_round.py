@@ -29,6 +29,7 @@ class ClickSquareSegmenter:
 '''
 
 
+@pytest.mark.long
 def test_the_best_answer_to_a_click_of_the_first_round_is_corrected(served, tmp_path):
     site = served.site
     made = study_of(

@@ -30,6 +30,7 @@ def two(make_run, make_dialogue, tmp_path):
     return opened(tmp_path, {"one": make_run(first, "one"), "two": make_run(second, "two")})
 
 
+@pytest.mark.long
 def test_each_dialogue_is_a_row_with_what_came_of_it_in_the_order_of_the_samples(two):
     rows = two.rows(ALL, 0, 10)
     told = [

@@ -1,5 +1,6 @@
 """Drafts of challenges: previewed, and deleted if nobody creates the challenge."""
 
+import pytest
 from sqlalchemy import select
 
 from segarena_server.db.orm_models import Job
@@ -13,6 +14,7 @@ from segarena_server.workers.kinds.challenge_preparation import (
 DAY_S = 86400.0
 
 
+@pytest.mark.long
 def test_drafts_of_a_month_ago_are_forgotten_and_nothing_else(database):
     kept = {("new", "done"), ("old and under way", "leased"), ("old and made", "done")}
     with database.writing() as session:

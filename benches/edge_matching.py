@@ -33,7 +33,7 @@ SHAPE = (321, 481)
 IMAGES = 10
 BARS = {
     "plain assignment / our matching": at_least(3),
-    "worst / median of our matching": at_most(10),
+    "worst / median of our matching": at_most(3),
     "scikit-image / our thinning of edges": at_least(9),
     "scikit-image / our thinning of large blobs, smallest": at_least(35),
     "thinning of the largest blob": no_bar("ms"),

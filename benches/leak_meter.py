@@ -29,7 +29,7 @@ CLICKS = (1, 3, 5, 10, 20, 40, 60)
 LINES = tuple(range(1, 9))
 MOST = 40
 BARS = {
-    "median of a measurement, yardsticks": at_most(3.5),
+    "median of a measurement, yardsticks": at_most(2.7),
     "blind IoU after 20 clicks, at least": at_least(0.65),
     "blind IoU after 20 clicks, at most": at_most(0.9),
 }

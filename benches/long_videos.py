@@ -26,7 +26,7 @@ FEW_FRAMES = 10
 OBJECTS = 10
 INTERACTIONS = 3
 BARS = {
-    "a frame in a run / J and F by the baseline": at_most(0.45),
+    "a frame in a run / J and F by the baseline": at_most(0.3),
     "memory of a frame / its picture and its labels": at_most(2.5),
     "processor time": no_bar("s"),
     "peak memory": no_bar("MB"),

@@ -34,10 +34,10 @@ TARGETS_OF_A_PHOTOGRAPH = 5
 SHAPE = (480, 640)
 THUMBNAILS = 12
 BARS = {
-    "opening 500 targets and the first page, yardsticks": at_most(10),
-    "another page of the list, yardsticks": at_most(1),
+    "opening 500 targets and the first page, yardsticks": at_most(9),
+    "another page of the list, yardsticks": at_most(0.5),
     "a thumbnail / decoding and shrinking its photograph": at_most(18),
-    "a thumbnail from the cache / the first time": at_most(0.025),
+    "a thumbnail from the cache / the first time": at_most(0.024),
 }
 
 

@@ -17,8 +17,8 @@ BOXES = 240
 OBJECTS = 4
 SHAPE = (96, 128)
 BARS = {
-    "boxes: 240 of six people, yardsticks": at_most(3),
-    "scribbler: 8 drawings of two people, yardsticks": at_most(100),
+    "boxes: 240 of six people, yardsticks": at_most(2),
+    "scribbler: 8 drawings of two people, yardsticks": at_most(90),
 }
 
 

@@ -46,8 +46,8 @@ DECODES_MS = (5.0, 10.0)
 BARS = {
     "outside the model, share of a run, decodes of 5 ms": at_most(0.15),
     "outside the model, share of a run, decodes of 10 ms": at_most(0.08),
-    "the engine, median over rounds, decodes of 5 ms": at_most(0.4, "ms"),
-    "the engine, median over rounds, decodes of 10 ms": at_most(0.4, "ms"),
+    "the engine, median over rounds, decodes of 5 ms": at_most(0.35, "ms"),
+    "the engine, median over rounds, decodes of 10 ms": at_most(0.35, "ms"),
 }
 
 

@@ -28,12 +28,12 @@ BARS = {
     "300 regions: after one edit": at_most(1.1, "s"),
     "300 regions: after one edit, yardsticks": at_most(60),
     "300 regions: after one edit / first check": at_most(0.35),
-    "300 regions: again / first check": at_most(0.01),
+    "300 regions: again / first check": at_most(0.0045),
     "2000 regions: first check": no_bar("s"),
     "2000 regions: after one edit": at_most(5, "s"),
     "2000 regions: after one edit, yardsticks": at_most(300),
     "2000 regions: after one edit / first check": at_most(0.45),
-    "2000 regions: again / first check": at_most(0.01),
+    "2000 regions: again / first check": at_most(0.008),
 }
 
 

@@ -25,7 +25,7 @@ ROUNDS = 20
 BARS = {
     "graph: click, yardsticks": at_most(1),
     "graph: encode, yardsticks": at_most(20),
-    "grabcut: click, yardsticks": at_most(3),
+    "grabcut: click, yardsticks": at_most(2.5),
     "grabcut: encode, yardsticks": no_bar(),
     "watershed: click, yardsticks": at_most(1),
     "watershed: encode, yardsticks": no_bar(),

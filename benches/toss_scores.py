@@ -26,8 +26,8 @@ BARS = {
     "the same with 1000 bootstrap samples, yardsticks": at_most(50),
     "counts of a pair, ratio to torch, indexing int64": at_most(1 / 25),
     "counts of a pair, ratio to torch, indexing uint8": at_most(1 / 10),
-    "counts of a pair, ratio to torch, comparing int64": at_most(1 / 3),
-    "counts of a pair, ratio to torch, comparing uint8": at_most(1 / 1.5),
+    "counts of a pair, ratio to torch, comparing int64": at_most(1 / 5),
+    "counts of a pair, ratio to torch, comparing uint8": at_most(1 / 4),
 }
 
 

@@ -15,8 +15,6 @@ import { deleteOutline } from "./vertex-editing.js";
 
 /** A smaller movement of the pointer is a click. */
 const DRAG_THRESHOLD_PX = 4;
-/** How long after a press on the picture the list scrolls to the selected region, or later if the pointer is still down. */
-const REVEAL_MS = 150;
 /** The actions (actions.js) that move the selected region in depth. */
 const DEPTH_BUTTONS = [
   { action: "front", text: "Front", title: "Move to the front" },
@@ -62,7 +60,6 @@ export class DepthList {
     this.dragged = null;
     /** @type {string | null} */
     this.last = null;
-    this.revealTimer = 0;
     /** The filter that selects the regions to show. */
     this.filter = new RegionFilter();
     /** Whether a click adds a region to the selection. */
@@ -88,20 +85,9 @@ export class DepthList {
       if (this.dragged === null && this.place.children[place] !== row.item) this.place.insertBefore(row.item, this.place.children[place] ?? null);
     });
     const { selected } = this.editor;
-    if (selected !== this.last && selected) this.reveal(selected);
+    if (selected !== this.last && selected) this.rows.get(selected)?.item.scrollIntoView({ block: "nearest" });
     this.last = selected;
     this.suggest();
-  }
-
-  /**
-   * Scroll to the row of a region. While the pointer is down on the picture, this waits: rows far away in a long list
-   * take several frames to lay out.
-   * @param {string} id
-   */
-  reveal(id) {
-    clearTimeout(this.revealTimer);
-    if (this.editor.isHolding) this.revealTimer = window.setTimeout(() => this.reveal(id), REVEAL_MS);
-    else this.rows.get(id)?.item.scrollIntoView({ block: "nearest" });
   }
 
   /** @param {string} id */

@@ -1,9 +1,7 @@
-// Cached painting of the regions that are not being edited; they are repainted only when they or
-// the view change, and only around the regions that changed. If there are too many for one frame,
+// Cached painting of the regions that are not being edited; they are repainted only when they, the
+// view or a setting change, and after edits only around the regions that changed. If there are too many for one frame,
 // painting is spread over several frames, and meanwhile the previous result is shown moved and
-// scaled, so that the pointer never waits. They are in canvases of their own between the picture
-// and the overlay, which the browser moves and scales: drawn onto the overlay, they would cost
-// every frame two copies of the whole window.
+// scaled, so that the pointer never waits.
 
 import { colourOf } from "./region-colours.js";
 import { boxOf, isSame } from "../common/geometry.js";
@@ -23,9 +21,9 @@ const FRAME_MS = 17;
 export const FILL_ALPHA = 0.6;
 /** Opacity of the hatches of unselected regions, low enough to keep the picture visible. */
 const HIDDEN_ALPHA = 0.4;
-/** Minimum number of regions painted per frame, used while the pointer moves. */
+/** Minimum number of steps per frame, used while the pointer moves or is down; a region takes up to three. */
 const FEWEST = 6;
-/** Maximum number of regions painted per frame. */
+/** Maximum number of steps per frame. */
 const MOST = 120;
 /** Number of regions in view up to which they are repainted even while the view moves. */
 const AT_ONCE = 24;
@@ -49,8 +47,6 @@ class Leaf {
   scale = 1;
   /** @type {[number, number]} */
   offset = [0, 0];
-  /** The size of the window, in CSS px. @type {[number, number]} */
-  screen = [0, 0];
   /** The ids of all regions in depth order, as one text; empty if their numbers are not shown. */
   order = "";
   /** The regions in the layers, front first. @type {Map<string, Outline>} */
@@ -73,7 +69,6 @@ export class Resting {
     this.shapes = shapes;
     this.shown = new Leaf();
     this.next = new Leaf();
-    this.frame = frameBefore(editor.picture.overlay);
     this.borders = new Sheet();
     this.hidden = new Sheet();
     /** @type {Generator<void> | null} */
@@ -97,7 +92,7 @@ export class Resting {
   /**
    * Continue painting and show the most recent complete result. Return the regions that the caller
    * has to paint: the held ones, and those that were held when the result was painted.
-   * @param {Context} context of the overlay
+   * @param {Context} context
    * @param {View} view
    * @param {Set<string>} held regions that follow the pointer
    */
@@ -125,7 +120,7 @@ export class Resting {
         else this.hasPainted = false;
       }
     } else this.hasPainted = false;
-    this.move(view);
+    this.lay(context, view, this.shown.lines);
     return new Set([...held, ...this.shown.held]);
   }
 
@@ -143,6 +138,15 @@ export class Resting {
     const hasMoved = cursor !== this.cursor;
     this.cursor = cursor;
     return hasMoved || isHolding;
+  }
+
+  /**
+   * Show the numbers, above the regions that are being moved.
+   * @param {Context} context
+   * @param {View} view
+   */
+  showNumbers(context, view) {
+    this.lay(context, view, this.shown.numbers);
   }
 
   /**
@@ -173,7 +177,7 @@ export class Resting {
     const isDashed = regions.length <= MOST_DASHED;
     /** @type {Map<string, Outline>} */
     const outlines = new Map(regions.map((region) => [region.id, outlineOf(scene, region)]));
-    Object.assign(next, of, { isDashed, outlines, order: this.order(), scale: view.scale, offset: [...view.offset], screen: this.editor.picture.screen });
+    Object.assign(next, of, { isDashed, outlines, order: this.order(), scale: view.scale, offset: [...view.offset] });
     const fixed = /** @type {View} */ (Object.assign(Object.create(view), { scale: view.scale, offset: [...view.offset] }));
     const changed = shown.look === next.look && shown.isDashed === isDashed ? changedBox(shown.outlines, outlines) : null;
     const around = (/** @type {number} */ reach) => changed && this.onCanvas(canvas, fixed, changed, reach);
@@ -224,7 +228,6 @@ export class Resting {
     const { shown, next } = this;
     if (!this.isPatch) {
       [this.shown, this.next] = [next, shown];
-      this.frame.replaceChildren(next.lines.canvas, next.numbers.canvas);
       return;
     }
     const { width, height } = shown.lines.canvas;
@@ -329,66 +332,21 @@ export class Resting {
   }
 
   /**
-   * Place the shown layers on the screen, moved and scaled from the view of their painting to this one.
+   * Show a cached sheet, transformed from its own view to the current view.
+   * @param {Context} context in screen px
    * @param {View} view
+   * @param {Sheet} sheet
    */
-  move(view) {
-    const { factor, shift, screen } = this.placement(view);
-    const transform = this.isInPlace(view) ? "" : `translate(${shift[0]}px, ${shift[1]}px) scale(${factor})`;
-    const [width, height] = screen.map((length) => `${length}px`);
-    for (const { canvas } of [this.shown.lines, this.shown.numbers]) {
-      // Writing what is there already would cost a style update in every frame.
-      const { style } = canvas;
-      if (style.width !== width) style.width = width;
-      if (style.height !== height) style.height = height;
-      if (style.transform !== transform) style.transform = transform;
-    }
-  }
-
-  /**
-   * Whether the shown layers were painted for this view.
-   * @param {View} view
-   */
-  isInPlace(view) {
-    const { factor, shift } = this.placement(view);
-    return factor === 1 && !shift[0] && !shift[1];
-  }
-
-  /**
-   * Return where the shown layers are, in CSS px of the window.
-   * @param {View} view
-   * @returns {{factor: number, shift: Point, screen: [number, number]}}
-   */
-  placement(view) {
-    const { scale, offset, screen } = this.shown;
+  lay(context, view, { canvas }) {
+    const { ratio } = this.editor.picture;
+    const { scale, offset } = this.shown;
     const factor = view.scale / scale;
-    return { factor, shift: [view.offset[0] - offset[0] * factor, view.offset[1] - offset[1] * factor], screen };
-  }
-
-  /**
-   * Draw the shown layers, as they are on the screen.
-   * @param {Context} context in CSS px of the window
-   */
-  drawOn(context) {
-    const { factor, shift, screen } = this.placement(this.editor.picture.view);
     context.save();
-    context.translate(...shift);
-    context.scale(factor, factor);
-    for (const { canvas } of [this.shown.lines, this.shown.numbers]) context.drawImage(canvas, 0, 0, ...screen);
+    context.setTransform(factor, 0, 0, factor, ratio * (view.offset[0] - offset[0] * factor), ratio * (view.offset[1] - offset[1] * factor));
+    context.imageSmoothingEnabled = false; // repainted soon, and smoothing takes a third of the frame time
+    context.drawImage(canvas, 0, 0);
     context.restore();
   }
-}
-
-/**
- * Return a new element below the overlay, in which canvases of its size are cut off at its edges.
- * @param {HTMLCanvasElement} overlay
- */
-function frameBefore(overlay) {
-  const frame = document.createElement("div");
-  frame.className = "idle-regions";
-  frame.setAttribute("aria-hidden", "true");
-  overlay.before(frame);
-  return frame;
 }
 
 /**

@@ -1,4 +1,4 @@
-// A magnifier, shown above the finger, of the area that the finger covers.
+// A magnifier of the area that the finger covers, shown above the finger, or below it if there is no room.
 
 /** @typedef {import("./editor.js").Editor} Editor */
 
@@ -10,12 +10,10 @@ export class Loupe {
   /**
    * @param {HTMLCanvasElement} canvas
    * @param {Editor} editor
-   * @param {import("./idle-regions.js").Resting} resting
    */
-  constructor(canvas, editor, resting) {
+  constructor(canvas, editor) {
     this.canvas = canvas;
     this.editor = editor;
-    this.resting = resting;
     const { picture } = editor;
     const draw = picture.onDraw;
     picture.onDraw = (context, view) => {
@@ -41,17 +39,11 @@ export class Loupe {
     context.setTransform(1, 0, 0, 1, 0, 0);
     context.clearRect(0, 0, SIZE * ratio, SIZE * ratio);
     const part = (SIZE / TIMES) * ratio;
-    const lay = (/** @type {HTMLCanvasElement} */ shown) => {
-      context.drawImage(shown, x * ratio - part / 2, y * ratio - part / 2, part, part, 0, 0, SIZE * ratio, SIZE * ratio);
-    };
-    context.filter = picture.base.style.filter || "none"; // brightness and contrast
-    lay(picture.base);
+    for (const canvas of [picture.base, picture.overlay]) {
+      context.filter = canvas.style.filter || "none"; // brightness and contrast
+      context.drawImage(canvas, x * ratio - part / 2, y * ratio - part / 2, part, part, 0, 0, SIZE * ratio, SIZE * ratio);
+    }
     context.filter = "none";
-    const times = TIMES * ratio;
-    context.setTransform(times, 0, 0, times, (SIZE * ratio) / 2 - x * times, (SIZE * ratio) / 2 - y * times);
-    this.resting.drawOn(context);
-    context.setTransform(1, 0, 0, 1, 0, 0);
-    lay(picture.overlay);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.strokeStyle = "#fff";
     context.lineWidth = 1.5;

@@ -1,5 +1,5 @@
-// Everything painted above the picture: idle regions are cached in canvases of their own, and
-// regions being edited are painted anew in each frame.
+// Everything painted above the picture in each frame: idle regions come from a cache, and
+// regions being edited are painted anew.
 
 import { colourOf } from "./region-colours.js";
 import { LEAST_EDGE, middlesOf } from "./adjust-tool.js";
@@ -40,11 +40,9 @@ export class Painting {
     for (const region of [...editor.scene.regions].reverse()) if (separate.has(region.id) && !region.is_hidden) this.drawMoving(context, view, region);
     for (const id of editor.selection.reverse()) {
       const region = editor.scene.region(id);
-      if (region.is_hidden) continue;
-      this.drawSelected(context, view, region);
-      // The hatches of a selected region cover its number in the cache; while it moves, it has none.
-      if (!separate.has(id) && this.resting.isInPlace(view)) this.shapes.number(context, view, region);
+      if (!region.is_hidden) this.drawSelected(context, view, region);
     }
+    this.resting.showNumbers(context, view);
     if (editor.region && !editor.region.is_hidden && !editor.alsoSelected.size) this.drawHandles(context, view, editor.region);
     this.drawOpen(context, view);
     this.drawTarget(context, view);

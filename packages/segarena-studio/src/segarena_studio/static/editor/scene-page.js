@@ -254,8 +254,8 @@ function edit(picture, scene, history) {
   editor.addTool(new Moving(editor));
   editor.addTool(new Masking(editor));
   editor.addTool(new Sweeping(editor));
-  const { resting } = new Painting(editor);
-  new Loupe(part("loupe"), editor, resting);
+  new Painting(editor);
+  new Loupe(part("loupe"), editor);
   const minimap = new Minimap(part("minimap"), picture);
   let telling = 0;
   const tellView = () => {

@@ -118,7 +118,7 @@ def test_annotators_at_once_have_every_save_acknowledged():
         sys.executable,
         script,
         "--minutes",
-        "0.05",
+        "0.2",
         "--annotators",
         "3",
         "--every",

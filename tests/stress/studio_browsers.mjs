@@ -60,14 +60,14 @@ class Browser {
     }
     const { saving } = this.tab;
     this.shown = editsIn(this.tab.shown);
-    this.tab.history = [];
+    this.tab.history = { version: 1, stamp: 0, done: [], undone: [] };
     const acknowledged = saving.acknowledged.bind(saving);
     saving.acknowledged = (save, revision) => {
       this.acknowledged += 1;
-      tell({ browser: this.number, edits: editsIn(save.body.scene), revision });
+      tell({ browser: this.number, edits: editsIn(save.content.scene), revision });
       acknowledged(save, revision);
       // What is called saved is with the server, all of it.
-      if (saving.state.kind === "saved" && editsIn(save.body.scene) !== this.shown) this.wrong += 1;
+      if (saving.state.kind === "saved" && editsIn(save.content.scene) !== this.shown) this.wrong += 1;
     };
   }
 
@@ -75,7 +75,7 @@ class Browser {
     this.shown += 1;
     this.made += 1;
     this.editedAt[this.shown] = Date.now();
-    this.tab.history = [...this.tab.history.slice(-50), { edit: this.shown }];
+    this.tab.history = { ...this.tab.history, done: [...this.tab.history.done.slice(-50), { edit: this.shown }] };
     this.tab.shown = sceneOf(this.shown);
     if (isFinished) this.tab.saving.finished({ kind: "edit", region: "r1" });
     else this.tab.saving.edited({ kind: "edit", region: "r1" });

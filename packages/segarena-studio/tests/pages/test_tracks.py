@@ -276,6 +276,7 @@ def test_a_region_is_followed_through_a_video_in_the_editor(alone, open_warm_pag
     page.get_by_role("dialog").get_by_role("button", name="Propagate").click()
     # The workers of the studio execute it.
     page.get_by_text("Proposals changed in 3 frames.").wait_for()
+    page.locator("#timeline .frame[data-mark=proposed]").nth(2).wait_for()
     shown = [frames.nth(number).get_attribute("data-mark") for number in range(FRAMES)]
     assert shown == ["drawn", *["proposed"] * 3]
     page.keyboard.press("PageDown")

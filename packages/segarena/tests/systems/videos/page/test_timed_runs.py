@@ -218,7 +218,7 @@ def test_answers_that_came_too_late_are_counted_and_samples_without_any_count_no
     assert one.summary.quality.tolist() == [0] * 5
     assert len(DavisPage(runs).sections()) == 2
     slow = Slow(dataset, 8)
-    rules = build("benchmark", "davis(seconds_per_object=0.2)")
+    rules = build("benchmark", "davis(seconds_per_object=0.8)")
     segarena.evaluate(
         rules, segmenter=slow, dataset=written, rounds=3, limit=1, out=tmp_path / "slow"
     )
@@ -230,12 +230,12 @@ def test_answers_that_came_too_late_are_counted_and_samples_without_any_count_no
 
 
 class Slow(Shifted):
-    """Takes half a second over its first answer."""
+    """Takes longer than two objects may."""
 
     def predict(self, encoded, dialogues):
         import time
 
-        time.sleep(0.5)
+        time.sleep(2)
         return super().predict(encoded, dialogues)
 
 

@@ -227,7 +227,7 @@ def judge(
         dataset = read_text(tiers / DATASET_FILE, "the dataset of the tiers").strip()
         folder = out or tiers / "runs"
         runs: dict[str, Path] = {}
-        for written in segmenter:
+        for written in dict.fromkeys(segmenter):
             # Options of a segmenter may contain characters that are invalid in file names.
             folder_name = re.sub(r"[^\w.-]+", "-", written).strip("-") or "run"
             run = folder / folder_name

@@ -10,7 +10,8 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from types import GenericAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -109,4 +110,6 @@ def unpack_rows(table: str, packed: PackedSample) -> list[Row]:
     """
     if table not in packed:
         return []
-    return msgspec.msgpack.decode(packed[table], type=list[ROW_TYPES[table]])
+    # Type checkers accept no list[...] of a type that is known only at run time.
+    type_of_rows: Any = GenericAlias(list, (ROW_TYPES[table],))
+    return msgspec.msgpack.decode(packed[table], type=type_of_rows)

@@ -85,8 +85,8 @@ def _shared_secret(database: Database, folder: DataFolder) -> bytes:
         )
     if folder.remote is None and secret != own:
         raise StoreError(
-            f"{folder.path} is not the folder of this database's other servers: let all of them use one folder, or a "
-            "storage (storage = 's3://...')"
+            f"the other servers of this database use another folder than {folder.path}; let all servers use the same "
+            "folder, or a bucket (storage = 's3://...')"
         )
     return bytes.fromhex(secret)
 

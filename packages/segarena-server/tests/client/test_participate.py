@@ -188,7 +188,7 @@ def test_a_run_that_was_stopped_goes_on_and_no_answer_counts_twice(tmp_path, at,
     arena = Arena("clicks(rounds=2)", samples=1, **PRACTICE)
     with serving(arena) as server:
         arena.faults = [None] * at + [fault]
-        with pytest.raises(RemoteError, match="the same command resumes"):
+        with pytest.raises(RemoteError, match="repeat the command to resume"):
             run(server, tmp_path / "run", Unsteady(), patience_s=0.0)
         folder = run(server, tmp_path / "run", Unsteady())
     assert len(arena.runs) == 1

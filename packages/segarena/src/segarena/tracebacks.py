@@ -24,8 +24,8 @@ def own_frames(error: BaseException) -> list[traceback.FrameSummary]:
     """Return those frames of an exception that lie in a plug-in's code.
 
     These are the frames outside of segarena, the standard library and installed packages. If there
-    are none, the plug-in is part of segarena, for which the result is empty, or of an installed
-    package, for which it is all frames after the engine's call.
+    are none because the plug-in comes from an installed package, all frames after the engine's call
+    are returned. For a plug-in of segarena itself the result is empty.
     """
     own: list[traceback.FrameSummary] = []
     called: list[traceback.FrameSummary] = []

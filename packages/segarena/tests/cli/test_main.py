@@ -141,7 +141,7 @@ def test_ctrl_c_leaves_a_run_that_goes_on_and_exit_code_130(plugin, tmp_path):
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
-    assert errors.endswith("stopped; finished samples are kept, and the same command resumes\n")
+    assert errors.endswith("stopped; finished samples are kept; repeat the command to resume\n")
     assert "Traceback" not in errors
     done = len(list((tmp_path / "run" / "records").glob("*.msgpack")))
     assert 0 < done < 60

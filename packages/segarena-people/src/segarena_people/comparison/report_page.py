@@ -131,7 +131,7 @@ def _finite(value: Any) -> Any:
 
 
 def verdicts(comparison: UserComparison, ranked: Sequence[SegmenterRanking] = ()) -> list[str]:
-    """Return verdicts on each user in the scopes of all labels, and on the rankings by the first statistic."""
+    """Return a sentence on each user, over targets of every label, and on each ranking by the first statistic."""
     scopes = [found for found in comparison.scopes if not found.scope.label]
     several = len(scopes) > 1
     sentences: list[str] = []

@@ -39,6 +39,14 @@ class Surface(NamedTuple):
     areas: NDArray[np.float64]
 
 
+def check_convention(convention: str) -> None:
+    """Raise InvalidInput if the convention is unknown."""
+    if convention not in CONVENTIONS:
+        raise InvalidInput(
+            f"surface convention {convention!r}: expected one of {', '.join(CONVENTIONS)}"
+        )
+
+
 def surface(
     mask: Mask,
     window: Window,
@@ -74,10 +82,7 @@ def surface(
             f"surface: expected a mask of 2 or 3 axes with a positive edge length for each, "
             f"got {mask.ndim} axes and edge lengths {tuple(spacing)}"
         )
-    if convention not in CONVENTIONS:
-        raise InvalidInput(
-            f"surface convention {convention!r}: expected one of {', '.join(CONVENTIONS)}"
-        )
+    check_convention(convention)
     if is_empty(window):
         return Surface(np.empty((0, mask.ndim), dtype=np.int64), np.empty(0))
     crop = mask[window]

@@ -36,7 +36,7 @@ def demo(
 
     Needs no download.
     """
-    with one_line_errors("stopped; the same command resumes where it stopped"):
+    with one_line_errors("stopped; repeat the command to resume"):
         runs = [out / name for name in PHOTOGRAPHS.segmenters]
         failures = 0
         for name, folder in zip(PHOTOGRAPHS.segmenters, runs, strict=True):

@@ -21,6 +21,7 @@ from segarena.reproduction.comparison_tables import (
     dry_run_sheet,
     figure_comparison_sheet,
     requirements_sheet,
+    unmeasured_figures,
     unmeasured_reasons,
 )
 from segarena.reproduction.dry_run import dry_run_jobs
@@ -95,7 +96,7 @@ def reproduce(
 ) -> None:
     """Reproduce a published table: list its requirements, run what is possible, compare.
 
-    You can stop it at any time; the same command resumes. It lists missing files with their
+    You can stop it at any time; repeat the command to resume. It lists missing files with their
     sources.
 
         segarena reproduce amodal:3 --data DATA
@@ -106,7 +107,7 @@ def reproduce(
 
     Exit code 0: all requested figures were measured; 1: some are missing or failed; 2: invalid request.
     """
-    with one_line_errors("stopped; the same command resumes"):
+    with one_line_errors("stopped; repeat the command to resume"):
         published = find_table(table)
         folder = out or Path("runs") / re.sub(r"\W+", "-", published.name)
         request = _Request(
@@ -150,7 +151,7 @@ class _Request:
     is_dry: bool
 
     def measure(self) -> bool:
-        """Measure with the table's own function; return True if all datasets were found, and always in a dry run."""
+        """Measure with the table's own function; return whether all figures were measured, and True in a dry run."""
         of_data = {
             name: dataset_requirements(self.table, name, self.places) for name in self.datasets
         }
@@ -176,7 +177,12 @@ class _Request:
             found = self.table.measuring(request)
         shown = {key: value for key, value in found.items() if key[0] in self.models}
         self._show(shown, is_whole=self.limit is None)
-        return self.is_dry or len(folders) == len(self.datasets)
+        if self.is_dry:
+            return True
+        missing = unmeasured_figures(self.table, found, self.models, self.datasets)
+        if missing:
+            typer.secho(f"not measured: {count_text(len(missing), 'published figure')}", fg="yellow")
+        return not missing and len(folders) == len(self.datasets)
 
     def run(self) -> bool:
         """Run the benchmark of the table for each available model and dataset; return whether every run succeeded."""

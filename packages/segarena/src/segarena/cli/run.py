@@ -15,7 +15,7 @@ from segarena.terminal.worker_options import ShareOption
 COMMAND_CLASS = BenchmarkOptionsCommand
 
 
-@with_run_options(interrupted="stopped; finished samples are kept, and the same command resumes")
+@with_run_options(interrupted="stopped; finished samples are kept; repeat the command to resume")
 def run(
     shared_options: dict[str, Any],
     challenge: Annotated[

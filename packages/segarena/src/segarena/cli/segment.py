@@ -81,7 +81,7 @@ def segment(
     images failed and are listed; 2: invalid request, with a one-line message.
     """
     console = Console(stderr=True)
-    with one_line_errors("stopped; the same command resumes"):
+    with one_line_errors("stopped; repeat the command to resume"):
         pairs = [_pair(text) for text in support]
         with ProgressBar("segment", console, unit="images", workers=workers) as bar:
             found = segment_folder(

@@ -142,7 +142,7 @@ def fetch(
     from rich.console import Console
 
     with (
-        one_line_errors("stopped; the same command resumes"),
+        one_line_errors("stopped; repeat the command to resume"),
         Console(stderr=True).status("connecting") as status,
     ):
         run = download_samples(

@@ -124,8 +124,8 @@ class Connection:
             return attempts(once)
         except _Passing as error:
             raise RemoteError(
-                f"{self.server}: {error}; tried for up to {self.patience_s:.0f} s. Finished work is kept: the same "
-                "command resumes"
+                f"{self.server}: {error}; tried for up to {self.patience_s:.0f} s. Finished work is kept; repeat the "
+                "command to resume"
             ) from error
 
     def close(self) -> None:

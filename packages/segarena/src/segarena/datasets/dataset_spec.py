@@ -1,4 +1,4 @@
-"""Specification of the dataset that a text names: a plug-in, or a folder of data."""
+"""Conversion of a dataset as written, the name of a plug-in or a folder of data, to a `PluginSpec`."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.surface import Convention, Surface, surface
+from segarena.arrays.surface import Convention, Surface, check_convention, surface
 from segarena.comparison import Comparison, Reference
 from segarena.errors import PluginInvalid
 from segarena.registry import metric
@@ -84,6 +84,10 @@ class Nsd:
             for samples without spacing.
         empty: value for two masks without surface; the published challenge scripts use "nan".
         convention: "marching-cubes" or "voxel-border".
+
+    Raises:
+        InvalidInput: the convention is unknown.
+        PluginInvalid: the tolerance is negative.
     """
 
     columns = ("nsd",)
@@ -100,6 +104,7 @@ class Nsd:
             raise PluginInvalid(f"nsd: expected tolerance_mm of at least 0, got {tolerance_mm}")
         self._tolerance_mm = tolerance_mm
         self._empty = float(empty)
+        check_convention(convention)
         self._convention: Convention = convention
 
     def __call__(self, comparison: Comparison) -> float:
@@ -139,6 +144,7 @@ class SurfaceDistance:
         convention: "marching-cubes" or "voxel-border".
 
     Raises:
+        InvalidInput: the convention is unknown.
         PluginInvalid: the percentile is out of range, or `one_empty` has another value.
     """
 
@@ -161,6 +167,7 @@ class SurfaceDistance:
         self._one_empty: float | None = None
         if one_empty != "diagonal":
             self._one_empty = _number(one_empty)
+        check_convention(convention)
         self._convention: Convention = convention
 
     def __call__(self, comparison: Comparison) -> Mapping[str, float]:

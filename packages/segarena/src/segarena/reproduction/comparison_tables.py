@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from segarena.published.table_files import condition_label
 from segarena.published.table_types import Measure, Measurement, PublishedFigure, PublishedTable
@@ -75,6 +75,22 @@ def figure_comparison_sheet(
         rows=tuple(rows),
     )
     return _without_empty_conditions(sheet, keys)
+
+
+def unmeasured_figures(
+    table: PublishedTable,
+    found: Mapping[FigureKey, Measurement],
+    models: Collection[str],
+    datasets: Collection[str],
+) -> list[FigureKey]:
+    """Return the published figures of these models and datasets that were not measured, although segarena can."""
+    missing: list[FigureKey] = []
+    for figure in table.figures:
+        key = _key(table, figure)
+        is_requested = figure.model in models and figure.dataset in datasets
+        if is_requested and key not in found and not table.measures[figure.measure].why_not:
+            missing.append(key)
+    return missing
 
 
 def dry_run_sheet(table: PublishedTable, found: Mapping[FigureKey, Measurement]) -> Sheet:

@@ -273,24 +273,30 @@ def _group_rows(
 
     Two sets of options are merged if they are equal, or differ in a single option and both of its values are lists.
     """
-    groups: list[tuple[dict[str, Any], list[TableRow]]] = []
+    shared: list[tuple[dict[str, Any], list[TableRow]]] = []
+    alone: list[tuple[dict[str, Any], list[TableRow]]] = []
     for row in rows:
         condition = table.conditions.get(row.condition, ConditionEntry())
-        for index, (options, members) in enumerate(groups):
-            joined = _join_options(options, condition)
-            if joined:
-                groups[index] = (joined, [*members, row])
+        # A wrapper changes the segmenter of the whole run, and what cannot run has no run.
+        if condition.around or condition.why_not:
+            alone.append((dict(condition.options), [row]))
+            continue
+        for index, (options, members) in enumerate(shared):
+            joined = _join_options(options, condition.options)
+            if joined is not None:
+                shared[index] = (joined, [*members, row])
                 break
         else:
-            groups.append((dict(condition.options), [row]))
-    yield from groups
+            shared.append((dict(condition.options), [row]))
+    yield from shared
+    yield from alone
 
 
-def _join_options(options: Mapping[str, Any], condition: ConditionEntry) -> dict[str, Any] | None:
+def _join_options(options: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any] | None:
     """Merge two sets of options for a common run; None if they are incompatible."""
-    if condition.around or condition.why_not or set(options) != set(condition.options):
+    if set(options) != set(others):
         return None
-    differing = [name for name, value in condition.options.items() if options[name] != value]
+    differing = [name for name, value in others.items() if options[name] != value]
     if not differing:
         return dict(options)
     # Lists in two options would make a run over all combinations.
@@ -298,7 +304,7 @@ def _join_options(options: Mapping[str, Any], condition: ConditionEntry) -> dict
         return None
     name = differing[0]
     first = options[name]
-    second = condition.options[name]
+    second = others[name]
     if not isinstance(first, list) or not isinstance(second, list):
         return None
     distinct = dict.fromkeys([*first, *second])

@@ -117,5 +117,5 @@ def _supervise(
 
 
 def _report(message: str) -> int:
-    sys.stderr.write(f"error: {message}. Finished work is kept; the same command resumes\n")
+    sys.stderr.write(f"error: {message}. Finished work is kept; repeat the command to resume\n")
     return EXIT_REFUSED

@@ -19,8 +19,8 @@ const PRINTED = new Map([
 
 /**
  * Return the key of an event with its modifiers, in the order Ctrl, Alt, Shift. Command counts as
- * Ctrl. Shift is named for letters and for keys without a character; "?" is just "?". With Alt and on
- * non-Latin keyboards, the physical key of a letter or digit counts.
+ * Ctrl. Shift is included for letters and for keys without a character, so "?" has no Shift. With Alt
+ * and on non-Latin keyboards, the physical key of a letter or digit counts.
  * @param {KeyboardEvent} event
  */
 export function keyOf(event) {

@@ -105,8 +105,8 @@ def plan_round(
 
     Clicks and lines after a non-empty prediction correct it locally, up to 2.5 times their distance
     to the border of the previous mask. The rest of the mask stays unchanged. A round with only
-    limits crops the previous mask. Any other round starts over with all prompts so far, as soon as
-    one of them is positive.
+    limits crops the previous mask. Any other round starts over with all prompts so far, provided
+    that at least one of them is positive.
     """
     last_round = chain(*dialogue.rounds[-1:])
     newest = [prompt for prompt in last_round if not isinstance(prompt, Limits)]

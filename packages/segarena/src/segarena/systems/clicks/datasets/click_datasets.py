@@ -205,7 +205,8 @@ def scale_down(
 
     Images are never enlarged. Masks are resized bilinearly as well: every value above zero counts
     as the object, and where two objects overlap, the one with the larger code wins. Objects that
-    vanish or are completely covered are omitted.
+    vanish or are completely covered are omitted. Ignored pixels, which that reader does not have, are
+    resized like the objects.
     """
     height, width = image.shape[:2]
     longer = max(height, width)
@@ -225,7 +226,11 @@ def scale_down(
         mask = labels == label
         if mask.any():
             masks[name] = mask
-    return small, DecodedMask(masks, objects.ignore)
+    ignore = objects.ignore
+    if ignore is not None:
+        resized = cv2.resize(ignore.astype(np.uint8), size, interpolation=cv2.INTER_LINEAR)
+        ignore = np.asarray(resized != 0)
+    return small, DecodedMask(masks, ignore)
 
 
 def _without_suffix(name: str) -> str:

@@ -86,5 +86,5 @@ def parse_transform(text: str) -> SimilarityTransform:
             f"transform {text!r}: expected {SimilarityTransform()}, got: {error}"
         ) from error
     raise DatasetError(
-        f"transform {text!r}: expected {SimilarityTransform()} or a name of the published lists (xf33271)"
+        f"transform {text!r}: expected {SimilarityTransform()} or a name from the published lists (xf33271)"
     )

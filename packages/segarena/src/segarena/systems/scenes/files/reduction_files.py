@@ -43,10 +43,20 @@ def write_reduction(
     - `edges`, `hidden-edges`: 8 bits, 255 on edges
     - `semantic`: 16 bits, and `classes.json` with the class of each name
     - `shared-edges`, `boxes`: rows of image, author and values, in (x, y)
+
+    Raises:
+        InvalidInput: the reduction is unknown, or a scene has more regions, or all scenes more names, than 16 bits hold.
     """
     if reduction in PICTURES:
         files: list[Path] = []
-        for stem, scene in named_scenes(scenes).items():
+        named = named_scenes(scenes)
+        for stem, scene in named.items():
+            if len(scene.regions) >= SHARED_VALUE:
+                raise InvalidInput(
+                    f"{reduction}: expected fewer than {SHARED_VALUE} regions in each scene, got {len(scene.regions)} "
+                    f"in {stem}"
+                )
+        for stem, scene in named.items():
             picture = PICTURES[reduction](rasterise(scene))
             files.append(write_atomic(out / f"{stem}.png", encode_png(picture)))
         return files

@@ -71,10 +71,10 @@ def find_images(path: Path, *, splits: Sequence[str] = ()) -> list[HumanImage]:
 
     Args:
         path: the folder or file.
-        splits: use only these splits; empty for all. Scenes have no splits and are all used.
+        splits: use only these splits; empty for all.
 
     Raises:
-        DatasetMissing: the path does not exist, or has none of these splits.
+        DatasetMissing: the path does not exist, or has none of these splits; scenes have no splits.
         DatasetError: a file of scenes is unreadable.
     """
     path = path.expanduser()
@@ -85,6 +85,10 @@ def find_images(path: Path, *, splits: Sequence[str] = ()) -> list[HumanImage]:
     found = _segmentation_files(path)
     if not found:
         groups = read_scenes(path).by_image()
+        if splits:
+            raise DatasetMissing(
+                f"{path}: expected annotations of {list(splits)}, found scenes, which have no splits; omit the splits"
+            )
         return [HumanImage(id=key, split="", scenes=group) for key, group in groups.items()]
     images: list[HumanImage] = []
     for split, file in found:

@@ -25,8 +25,9 @@ Fractions: TypeAlias = Literal["last-pixel", "size"]
 def fractions_of_round(number: int, protocol: str) -> Fractions:
     """Return how to read the fractions in the scribbles of a round, numbered from 1.
 
-    Under the published protocol, a fraction of 1 means the last pixel in the first scribbles, as in
-    people's files, and the size of the frame in later rounds, as in the published robot.
+    In the first round, a fraction of 1 means the last pixel, as in the published files of people's
+    scribbles. Under the published protocol, 1 means the size of the frame in later rounds, because
+    the published robot divides by it.
     """
     if protocol == "published" and number > 1:
         return "size"

@@ -6,6 +6,7 @@ import pytest
 
 from segarena.errors import InvalidInput
 from segarena.published import find_table
+from segarena.published.table_types import ConditionEntry
 from segarena.reproduction.local_files import LocalFiles
 from segarena.reproduction.requirements import plan_jobs, select_names
 
@@ -131,3 +132,17 @@ def test_models_are_chosen_in_the_tables_order_in_capitals_or_not():
 def test_an_unknown_model_is_refused_with_near_names():
     with pytest.raises(InvalidInput, match=r"the table has no model 'SAM3'; did you mean 'SAM2'"):
         select_names("model", ["SAM3"], ("SAM2", "SegVol"))
+
+
+def test_a_wrapper_around_the_model_is_a_run_of_its_own_wherever_its_row_stands():
+    table = find_table("toss:3")
+    options = {"rounds": 1}
+    conditions = {
+        "": ConditionEntry(options=options),
+        "SSSI": ConditionEntry(options=options, around=table.conditions["SSSI"].around),
+    }
+    for rows in (table.rows, table.rows[::-1]):
+        changed = replace(table, conditions=conditions, rows=rows)
+        jobs = plan_jobs(changed, ["PFENet"], changed.own_datasets, LocalFiles())
+        found = {tuple(row.condition for row in job.rows): job.around for job in jobs}
+        assert found == {("",): "", ("SSSI",): "sssi(segmenter={segmenter})"}

@@ -223,9 +223,9 @@ def measure(
             move()
             page.wait_for_timeout(300)
             trace = browser.stop_tracing()
-            found[name] = waits_in(json.loads(trace))
             if traces:
                 (traces / f"{name}.json").write_bytes(trace)
+            found[name] = waits_in(json.loads(trace))
             page.wait_for_timeout(1000)
         browser.close()
     return found, sum(sizes.values()) / 1000
@@ -319,10 +319,12 @@ def waits_in(trace: dict[str, Any]) -> Waits:
         elif event["name"] == "Commit":
             painted[key] = event["ts"]
         elif event["name"] == "EventLatency" and event["ph"] == "e" and key in painted:
-            start, given = (
-                begun.pop((key, "EventLatency")),
-                begun.pop((key, "RendererMainProcessing")),
-            )
+            start = begun.pop((key, "EventLatency"))
+            given = begun.pop((key, "RendererMainProcessing"), None)
+            # The compositor handles gestures that follow from wheel events without the page.
+            if given is None:
+                del painted[key]
+                continue
             waits.in_page.append((painted[key] - given) / 1000)
             waits.painted.append((painted.pop(key) - start) / 1000)
             waits.presented.append((event["ts"] - start) / 1000)

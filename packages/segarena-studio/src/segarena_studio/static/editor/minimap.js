@@ -26,7 +26,7 @@ export class Minimap {
   update() {
     const { view, size, levels, ratio } = this.picture;
     const isNeeded = size[0] > 0 && view.zoom > 1.05;
-    this.canvas.hidden = !isNeeded;
+    if (this.canvas.hidden === isNeeded) this.canvas.hidden = !isNeeded;
     if (!isNeeded) return;
     const scale = LONGEST / Math.max(...size);
     const [width, height] = size.map((length) => Math.round(length * scale));

@@ -261,7 +261,9 @@ function edit(picture, scene, history) {
   const tellView = () => {
     telling = 0;
     minimap.update();
-    part("zoom").textContent = `${Math.round(100 * picture.view.scale)} %`;
+    const zoom = `${Math.round(100 * picture.view.scale)} %`;
+    // Writing the same text again would lay the page out.
+    if (part("zoom").textContent !== zoom) part("zoom").textContent = zoom;
   };
   picture.onView = () => {
     editor.point(editor.cursor);

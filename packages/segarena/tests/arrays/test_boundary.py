@@ -19,8 +19,11 @@ masks = hnp.arrays(
 
 @st.composite
 def wide_masks(draw):
-    """Draw masks whose lines fill several words, up to and one beyond the end of a word; some are one pixel high."""
-    height = draw(st.integers(1, 12))
+    """Draw masks whose lines fill several words, up to and one beyond the end of a word.
+
+    Some are one pixel high, others high enough for squares of more than a word.
+    """
+    height = draw(st.integers(1, 12) | st.sampled_from([63, 67, 131]))
     width = draw(st.sampled_from([1, 63, 64, 65, 127, 128, 129, 190]))
     mask = np.ones((height, width), dtype=bool)
     holes = draw(st.lists(st.tuples(st.integers(0, height - 1), st.integers(0, width - 1))))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 import cv2
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from segarena.arrays.packed_bits import WORD_PX, Words, shift_pixels, words_needed
 from segarena.samples import Mask, Shape
 
-_NO_PIXELS = np.uint64(0)
+_ALL_PIXELS = np.uint64(2**64 - 1)
 # Up to this many pixels and this width, the fixed costs of the shifts exceed the time of OpenCV.
 _SMALL_PX = 1 << 14
 _NARROW_PX = 8
@@ -57,19 +57,29 @@ def inner_band(mask: Mask, width_px: int) -> Words:
     if is_small_image(mask.shape, width_px):
         return pack_lines(unpacked_band(mask, width_px))
     words = pack_lines(mask)
+    side = 2 * width_px + 1
+    if min(mask.shape) < side:
+        return words
     line = words.reshape(-1)
     steps_px: list[int] = []
     for axis in range(mask.ndim - 1):
         words_per_step = math.prod(words.shape[axis + 1 :])
         steps_px.append(words_per_step * WORD_PX)
     steps_px.append(1)
-    core = _core(line, 2 * width_px + 1, steps_px)
-    # `core` is indexed by the first pixel of each square; the square's centre lies `width_px` steps
-    # along each axis. The empty word takes the bits that the shift moves out of the last one.
+    # The added word takes the bits that the shift moves out of the last one.
+    holes = np.empty(len(line) + 1, dtype=line.dtype)
+    np.invert(line, out=holes[:-1])
+    holes[-1] = _ALL_PIXELS
+    has_hole = _squares_with_holes(holes, side, steps_px)
+    # `has_hole` is indexed by the first pixel of each square; the square's centre lies `width_px`
+    # steps along each axis. Squares whose centre comes before the first one or after the last one
+    # cross the border, which counts as a hole.
     first_word, rest_px = divmod(width_px * sum(steps_px), WORD_PX)
-    eroded = shift_pixels(np.append(core, _NO_PIXELS), rest_px)
-    centres = line[first_word : first_word + len(eroded)]
-    centres &= ~eroded[: len(centres)]
+    has_hole = shift_pixels(has_hole, rest_px)
+    if rest_px:
+        has_hole[0] |= _ALL_PIXELS >> np.uint64(WORD_PX - rest_px)
+    centres = line[first_word : first_word + len(has_hole)]
+    centres &= has_hole[: len(centres)]
     return words
 
 
@@ -122,29 +132,47 @@ def pack_lines(mask: Mask) -> Words:
     return words
 
 
-def _core(
-    line: Words,
+def _squares_with_holes(
+    holes: Words,
     side: int,
     steps_px: Sequence[int],
 ) -> Words:
-    """Erode by a square of `side` pixels and store each result at the first pixel of its square.
+    """Mark the first pixel of each square of `side` pixels that contains a hole.
 
     Two overlapping runs form one longer run, so the number of passes grows with the logarithm of
     `side`.
 
     Args:
-        line: the mask, packed by `pack_lines`, as one line.
+        holes: the pixels outside the mask as one line, in the order of `pack_lines`; changed in place.
         side: length of the square's side.
-        steps_px: distances on the line between neighbours along each axis.
+        steps_px: distances on the line between neighbours along each axis; the last one is 1.
     """
-    for step_px in steps_px:
-        length = 1
-        while length < side:
-            added = min(length, side - length)
-            later = _from_pixel(line, added * step_px)
-            line = line[: len(later)] & later
-            length += added
-    return line
+    for step_px in steps_px[:-1]:
+        for added in _doublings(side):
+            first_word = added * step_px // WORD_PX
+            holes = holes[:-first_word] | holes[first_word:]
+    if side > WORD_PX:
+        for added in _doublings(side):
+            later = _from_pixel(holes, added)
+            holes = holes[: len(later)] | later
+        return holes
+    # A run that starts in a word ends in the same or the next one. It reaches a hole of the next word if it reaches the
+    # first one, which is the lowest bit: all later runs of the word reach it as well.
+    following = holes[1:]
+    reaching = np.negative((following & np.negative(following)) << np.uint64(WORD_PX + 1 - side))
+    for added in _doublings(side):
+        holes |= holes >> np.uint64(added)
+    holes[:-1] |= reaching
+    return holes
+
+
+def _doublings(side: int) -> Iterator[int]:
+    """Yield by how much runs of pixels grow, from 1 to `side`; each time at most to twice their length."""
+    length = 1
+    while length < side:
+        added = min(length, side - length)
+        yield added
+        length += added
 
 
 def _from_pixel(line: Words, first_px: int) -> Words:

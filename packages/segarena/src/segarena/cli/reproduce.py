@@ -181,7 +181,9 @@ class _Request:
             return True
         missing = unmeasured_figures(self.table, found, self.models, self.datasets)
         if missing:
-            typer.secho(f"not measured: {count_text(len(missing), 'published figure')}", fg="yellow")
+            typer.secho(
+                f"not measured: {count_text(len(missing), 'published figure')}", fg="yellow"
+            )
         return not missing and len(folders) == len(self.datasets)
 
     def run(self) -> bool:

@@ -45,7 +45,7 @@ def write_reduction(
     - `shared-edges`, `boxes`: rows of image, author and values, in (x, y)
 
     Raises:
-        InvalidInput: the reduction is unknown, or a scene has more regions, or all scenes more names, than 16 bits hold.
+        InvalidInput: the reduction is unknown, or 16 bits are too few for a scene's regions or for all names.
     """
     if reduction in PICTURES:
         files: list[Path] = []

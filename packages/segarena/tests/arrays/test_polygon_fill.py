@@ -1,11 +1,13 @@
 import math
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from segarena.arrays import polygon_fill
 from segarena.arrays.coco_rle import Rle
 from segarena.arrays.polygon_fill import fill_polygon, fill_polygons, join_patches
 
@@ -193,8 +195,60 @@ def test_areas_follow_the_polygon_closely():
         )
 
 
-@pytest.mark.long
+def outline_slowly(points):
+    """Yield (column, row) of the COCO tools' outline, one point after another."""
+    fine = [[math.trunc(5 * part + 0.5) for part in point] for point in points]
+    for (top, left), (bottom, right) in zip(fine, [*fine[1:], fine[0]], strict=True):
+        is_flat = abs(right - left) >= abs(bottom - top)
+        is_backward = left > right if is_flat else top > bottom
+        if is_backward:
+            top, left, bottom, right = bottom, right, top, left
+        length = right - left if is_flat else bottom - top
+        rise = bottom - top if is_flat else right - left
+        slope = rise / length if length else 0.0
+        drawn = []
+        for step in range(length + 1):
+            if is_flat:
+                drawn.append((left + step, math.trunc(top + slope * step + 0.5)))
+            else:
+                drawn.append((math.trunc(left + slope * step + 0.5), top + step))
+        yield from reversed(drawn) if is_backward else drawn
+
+
+def filled_slowly(points, shape):
+    """Fill like the COCO tools: outline points in whole columns toggle all pixels after them, column by column."""
+    height, width = shape
+    toggles = [0] * (height * width + 1)
+    outline = list(outline_slowly(points))
+    for (before, higher), (here, lower) in pairwise(outline):
+        if here == before:
+            continue
+        column = (min(here, before if here < before else here - 1) + 0.5) / 5 - 0.5
+        if column == math.floor(column) and 0 <= column <= width - 1:
+            row = math.ceil(min(max((min(higher, lower) + 0.5) / 5 - 0.5, 0), height))
+            toggles[int(column) * height + row] ^= 1
+    filled = np.bitwise_xor.accumulate(toggles[:-1]).astype(bool)
+    return filled.reshape(width, height).T
+
+
+far_numbers = st.one_of(numbers, st.integers(-400, 400), st.floats(-400, 400, width=16))
+far_rings = st.lists(
+    st.tuples(far_numbers.map(float), far_numbers.map(float)), min_size=3, max_size=8
+)
+
+
+@given(far_rings, st.sampled_from([7, 100, polygon_fill._PIECE_STEPS]))
+def test_edges_that_leave_the_frame_toggle_the_same_pixels(points, piece_steps):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(polygon_fill, "_PIECE_STEPS", piece_steps)
+        found = fill_polygon(np.array(points), SHAPE, rule="coco").full(SHAPE)
+    np.testing.assert_array_equal(found, filled_slowly(points, SHAPE))
+
+
 @pytest.mark.parametrize("rule", ["pixel-centre", "coco"])
 def test_polygons_far_outside_cost_little(rule):
     far = np.array([[-1e300, -1e300], [1e300, -1e300], [1e300, 1e300], [-1e300, 1e300]])
     assert fill_polygon(far, SHAPE, rule=rule).full(SHAPE).all()
+    # Drawn step by step, the outline of these edges would take 40 GB.
+    zigzag = np.stack([np.linspace(-1e6, 1e6, 1000), np.tile([-1e9, 1e9], 500)], axis=1)
+    assert fill_polygon(zigzag, SHAPE, rule=rule).mask.shape == SHAPE

@@ -7,20 +7,28 @@ Published results on COCO data use it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Literal, NamedTuple, TypeAlias
+import math
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.arrays.boxes import Window, join_windows, window_shape, within_window
+from segarena.arrays.boxes import Window, is_empty, join_windows, window_shape, within_window
 from segarena.arrays.polygon_points import Points
 from segarena.samples import Mask
 
 FillRule: TypeAlias = Literal["pixel-centre", "coco"]
 
 _FINENESS = 5  # the COCO tools draw outlines on a grid five times finer than the pixels
+_OUTSIDE = 2
+"""Number of columns of the finer grid that are kept to the left and right of the frame."""
+_PIECE_STEPS = 1 << 20
+"""Number of steps along the finer grid that are drawn at once, to limit the memory."""
 
+_Outline: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
+"""Columns and rows on the finer grid."""
 
 _LARGEST_COORDINATE = float(1 << 18)
 
@@ -156,9 +164,31 @@ def _fill_coco(
     window: Window,
 ) -> Mask:
     """Fill column by column like `rleFrPoly` of the COCO API."""
-    rows, columns = window
+    window_height, window_width = window_shape(window)
+    if is_empty(window):
+        return np.zeros((window_height, window_width), dtype=np.bool_)
+    # One more row for toggles below the last row of the image.
+    stride = window_height + 1
+    toggles = np.zeros(window_width * stride, dtype=np.bool_)
+    for across, down in _coco_outline(points, shape):
+        toggles ^= _odd_counts(_coco_toggles(across, down, shape, window), len(toggles))
+    toggles = toggles.reshape(window_width, stride)
+    # COCO's run lengths run down the columns, so a run that is open at the end of a column continues
+    # at the top of the next one.
+    open_after = np.bitwise_xor.accumulate(np.bitwise_xor.reduce(toggles, axis=1))
+    toggles[1:, 0] ^= open_after[:-1]
+    return _accumulate_xor(toggles.T[:window_height])
+
+
+def _coco_toggles(
+    across: NDArray[np.int64],
+    down: NDArray[np.int64],
+    shape: tuple[int, int],
+    window: Window,
+) -> NDArray[np.int64]:
+    """Return where a piece of the outline toggles the window, column by column with one more row in each."""
     height, width = shape
-    across, down = _coco_outline(points)
+    rows, columns = window
     here = np.flatnonzero(across[1:] != across[:-1]) + 1
     before = here - 1
     fine = np.where(across[here] < across[before], across[here], across[here] - 1)
@@ -169,17 +199,8 @@ def _fill_coco(
     centre = (higher + 0.5) / _FINENESS - 0.5
     row = np.ceil(np.clip(centre, 0, height))
     toggled_columns = column[is_toggle].astype(np.int64) - columns.start
-    toggled_rows = row[is_toggle].astype(np.int64)
-    window_height, window_width = window_shape(window)
-    # One more row for toggles below the last row of the image. All others lie in the window.
-    stride = window_height + 1
-    flat = toggled_columns * stride + toggled_rows - rows.start
-    toggles = _odd_counts(flat, window_width * stride).reshape(window_width, stride)
-    # COCO's run lengths run down the columns, so a run that is open at the end of a column continues
-    # at the top of the next one.
-    open_after = np.bitwise_xor.accumulate(np.bitwise_xor.reduce(toggles, axis=1))
-    toggles[1:, 0] ^= open_after[:-1]
-    return _accumulate_xor(toggles.T[:window_height])
+    toggled_rows = row[is_toggle].astype(np.int64) - rows.start
+    return toggled_columns * (window_shape(window)[0] + 1) + toggled_rows
 
 
 def _accumulate_xor(toggles: Mask) -> Mask:
@@ -199,30 +220,97 @@ def _odd_counts(indices: NDArray[np.int64], size: int) -> NDArray[np.bool_]:
     return is_odd
 
 
-def _coco_outline(points: Points) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the columns and rows of the outline that the COCO tools draw on the finer grid, edge by edge.
+class _Edges(NamedTuple):
+    """Edges of a polygon on the finer grid, from their lower to their higher end along their longer axis.
 
-    An edge has one point per step along its longer axis.
+    Like the COCO tools, points are rounded along the slope from the lower end, and reversed afterwards.
     """
-    starts = np.trunc(_FINENESS * points + 0.5).astype(np.int64)
-    ends = np.roll(starts, -1, axis=0)
-    tall, wide = np.abs(ends - starts).T
-    is_flat = wide >= tall
-    # Like the COCO tools, round along the slope from the lower end, and reverse the points
-    # afterwards.
-    is_backward = np.where(is_flat, starts[:, 1] > ends[:, 1], starts[:, 0] > ends[:, 0])
-    lows = np.where(is_backward[:, None], ends, starts)
-    highs = np.where(is_backward[:, None], starts, ends)
-    lengths = np.maximum(wide, tall)
-    rise = np.where(is_flat, highs[:, 0] - lows[:, 0], highs[:, 1] - lows[:, 1])
-    slopes = rise / np.maximum(lengths, 1)
-    counts = lengths + 1
-    edge = np.repeat(np.arange(len(points)), counts)
+
+    lows: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    slopes: NDArray[np.float64]
+    is_flat: NDArray[np.bool_]
+    is_backward: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, points: Points) -> _Edges:
+        """Return the edges of a closed polygon, in order."""
+        starts = np.trunc(_FINENESS * points + 0.5).astype(np.int64)
+        ends = np.roll(starts, -1, axis=0)
+        tall, wide = np.abs(ends - starts).T
+        is_flat = wide >= tall
+        is_backward = np.where(is_flat, starts[:, 1] > ends[:, 1], starts[:, 0] > ends[:, 0])
+        lows = np.where(is_backward[:, None], ends, starts)
+        highs = np.where(is_backward[:, None], starts, ends)
+        lengths = np.maximum(wide, tall)
+        rise = np.where(is_flat, highs[:, 0] - lows[:, 0], highs[:, 1] - lows[:, 1])
+        slopes = rise / np.maximum(lengths, 1)
+        return cls(lows, lengths, slopes, is_flat, is_backward)
+
+    def points_at(self, edge: Any, step: NDArray[np.int64]) -> _Outline:
+        """Return the columns and rows of the points `step` from the lower ends of edges."""
+        low_row, low_column = self.lows[edge].T
+        drift = self.slopes[edge] * step
+        across = np.where(self.is_flat[edge], step + low_column, np.trunc(low_column + drift + 0.5))
+        down = np.where(self.is_flat[edge], np.trunc(low_row + drift + 0.5), step + low_row)
+        return across.astype(np.int64), down.astype(np.int64)
+
+
+def _coco_outline(points: Points, shape: tuple[int, int]) -> Iterator[_Outline]:
+    """Yield the columns and rows of the outline that the COCO tools draw on the finer grid, in pieces.
+
+    An edge has one point per step along its longer axis. Each piece starts with the last point of the previous one.
+    """
+    edges = _Edges.of(points)
+    height, width = shape
+    is_long = edges.lengths > 4 * _FINENESS * (height + width)
+    # A piece has one long edge, or short ones of a limited number of steps.
+    piece = np.cumsum(is_long | np.roll(is_long, 1)) + np.cumsum(edges.lengths + 1) // _PIECE_STEPS
+    last: _Outline = (np.empty(0, np.int64), np.empty(0, np.int64))
+    bounds = [0, *(np.flatnonzero(np.diff(piece)) + 1).tolist(), len(points)]
+    for first, end in pairwise(bounds):
+        if is_long[first]:
+            drawn = _points_near_frame(edges, first, shape)
+        else:
+            drawn = _all_points(edges, first, end)
+        across, down = (np.concatenate(both) for both in zip(last, drawn, strict=True))
+        yield across, down
+        last = (across[-1:], down[-1:])
+
+
+def _all_points(edges: _Edges, first: int, end: int) -> _Outline:
+    """Return all points of consecutive edges."""
+    counts = edges.lengths[first:end] + 1
+    edge = np.repeat(np.arange(first, end), counts)
     first_entries = np.cumsum(counts) - counts
-    step = np.arange(counts.sum()) - first_entries[edge]
-    step = np.where(is_backward[edge], lengths[edge] - step, step)
-    low_row, low_column = lows[edge].T
-    drift = slopes[edge] * step
-    across = np.where(is_flat[edge], step + low_column, np.trunc(low_column + drift + 0.5))
-    down = np.where(is_flat[edge], np.trunc(low_row + drift + 0.5), step + low_row)
-    return across.astype(np.int64), down.astype(np.int64)
+    step = np.arange(counts.sum()) - first_entries[edge - first]
+    step = np.where(edges.is_backward[edge], edges.lengths[edge] - step, step)
+    return edges.points_at(edge, step)
+
+
+def _points_near_frame(edges: _Edges, edge: int, shape: tuple[int, int]) -> _Outline:
+    """Return the points of an edge that toggle pixels, and at least one point.
+
+    Only a step from a column to the next one toggles a pixel, and only in the columns of the frame.
+    """
+    length = int(edges.lengths[edge])
+    low_column = int(edges.lows[edge, 1])
+    slope = float(edges.slopes[edge])
+    first_column, last_column = -_OUTSIDE, _FINENESS * shape[1] + _OUTSIDE
+    steps = np.zeros(1, dtype=np.int64)
+    if edges.is_flat[edge]:
+        first = max(0, first_column - low_column)
+        steps = np.arange(first, min(length, last_column - low_column) + 1)
+    elif slope:
+        left, right = sorted((low_column, low_column + slope * length))
+        columns = np.arange(
+            max(math.floor(left), first_column), min(math.ceil(right), last_column) + 1
+        )
+        # The steps on both sides of the place where the edge enters the column, whatever the rounding.
+        entered = np.floor((columns - 0.5 - low_column) / slope).astype(np.int64)
+        steps = np.unique(np.clip(entered[:, None] + np.arange(-1, 3), 0, length))
+    if not len(steps):
+        steps = np.zeros(1, dtype=np.int64)
+    if edges.is_backward[edge]:
+        steps = steps[::-1]
+    return edges.points_at(edge, steps)

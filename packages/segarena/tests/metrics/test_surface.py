@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from segarena.arrays.surface import element_areas
 from segarena.comparison import Comparison, Reference
-from segarena.errors import PluginInvalid
+from segarena.errors import InvalidInput, PluginInvalid
 from segarena.metrics import surface
 from segarena.metrics.surface import Nsd, SurfaceDistance, _steps_within, _surfaces, nsd
 from segarena.registry import build
@@ -237,6 +237,12 @@ def test_surface_of_the_target_is_found_once(monkeypatch):
 def test_options_that_mean_nothing_are_refused(text, message):
     with pytest.raises(PluginInvalid, match=message):
         build("metric", text)
+
+
+@pytest.mark.parametrize("measure", [Nsd, SurfaceDistance])
+def test_an_unknown_convention_is_refused_before_the_first_evaluation(measure):
+    with pytest.raises(InvalidInput, match="expected one of marching-cubes, voxel-border"):
+        measure(convention="voxels")
 
 
 TOLERANCES = st.sampled_from([0.0, 0.4, 0.7, 1.0, 1.4, 2.0, 2.1, 3.0, 4.2, 40.0, 1e9, math.inf])

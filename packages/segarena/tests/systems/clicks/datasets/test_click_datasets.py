@@ -235,6 +235,15 @@ def test_large_images_are_scaled_as_published(rows, columns, limit, seed):
         np.testing.assert_array_equal(mask, expected_codes == int(name))
 
 
+def test_ignored_pixels_are_scaled_with_the_image():
+    ignore = np.zeros((40, 80), dtype=bool)
+    ignore[:, :20] = True
+    objects = DecodedMask({"1": ~ignore}, ignore)
+    small, scaled = scale_down(np.zeros((40, 80, 3), dtype=np.uint8), objects, 40)
+    assert scaled.ignore.shape == small.shape[:2] == (20, 40)
+    np.testing.assert_array_equal(scaled.ignore, np.arange(40)[None] < np.full((20, 1), 10))
+
+
 def test_images_within_the_limit_keep_every_pixel(tmp_path):
     image = noise()
     found = make(tmp_path, "tetris", "a.png", "a.png", codes(), image)

@@ -5,6 +5,7 @@ import pytest
 
 from segarena.errors import InvalidInput
 from segarena.files.images import read_mask_values
+from segarena.systems.scenes.files import reduction_files
 from segarena.systems.scenes.files.reduction_files import REDUCTIONS, SHARED_VALUE, write_reduction
 from segarena.systems.scenes.model import reductions
 from segarena.systems.scenes.model.rasters import rasterise
@@ -34,6 +35,16 @@ def test_semantic_pictures_come_with_their_classes(demo_set, tmp_path):
     labels = read_mask_values(first)
     for place, region in enumerate(scene.regions):
         assert (labels[rasterise(scene).visible(place)] == numbers[region.name]).all()
+
+
+@pytest.mark.parametrize("reduction", ["modal", "figure-ground"])
+def test_more_regions_than_16_bits_hold_are_refused_before_any_file(
+    demo_set, tmp_path, monkeypatch, reduction
+):
+    monkeypatch.setattr(reduction_files, "SHARED_VALUE", len(demo_set.scenes[-1].regions))
+    with pytest.raises(InvalidInput, match="regions in each scene, got"):
+        write_reduction(demo_set, tmp_path, reduction)
+    assert not list(tmp_path.iterdir())
 
 
 def test_lists_are_in_x_and_y(demo_set, tmp_path):

@@ -57,6 +57,12 @@ def test_files_of_scenes_have_their_images(tmp_path):
     assert len(images[0].drawings()) == 5
 
 
+def test_a_split_of_scenes_is_refused_because_they_have_none(tmp_path):
+    write_demo(demo_scenes(images=1), tmp_path)
+    with pytest.raises(DatasetMissing, match="scenes, which have no splits"):
+        find_images(tmp_path / "scenes.json", splits=["val"])
+
+
 def test_splits_are_chosen_by_name(tmp_path):
     for split in ("test", "val"):
         write_compact(tmp_path / "human" / split / f"{split}.npz")

@@ -34,8 +34,8 @@ from segarena.systems.videos.robot.settings import robot_preset
 SHAPE = (480, 854)
 OBJECTS = (1, 3, 10)
 BARS = {
-    "largest ratio, 1 object": at_most(1 / 25),
-    "largest ratio, 3 objects": at_most(1 / 25),
+    "largest ratio, 1 object": at_most(1 / 15),
+    "largest ratio, 3 objects": at_most(1 / 15),
     "largest ratio, 10 objects": at_most(1 / 10),
 }
 

@@ -32,7 +32,7 @@ from segarena.systems.scenes.measures.human_images import find_images
 SHAPE = (321, 481)
 IMAGES = 10
 BARS = {
-    "plain assignment / our matching": at_least(3),
+    "plain assignment / our matching": at_least(1.7),
     "worst / median of our matching": at_most(3),
     "scikit-image / our thinning of edges": at_least(9),
     "scikit-image / our thinning of large blobs, smallest": at_least(35),

@@ -24,7 +24,7 @@ PAIRS_OF_CALLS = 9
 BARS = {
     "scores and tables of 15 000 pairs, yardsticks": at_most(10),
     "the same with 1000 bootstrap samples, yardsticks": at_most(50),
-    "counts of a pair, ratio to torch, indexing int64": at_most(1 / 25),
+    "counts of a pair, ratio to torch, indexing int64": at_most(1 / 13),
     "counts of a pair, ratio to torch, indexing uint8": at_most(1 / 10),
     "counts of a pair, ratio to torch, comparing int64": at_most(1 / 5),
     "counts of a pair, ratio to torch, comparing uint8": at_most(1 / 4),

@@ -34,7 +34,7 @@ from segarena.records.identity import Identity
 
 BARS = {
     "a GrabCut run with all three / without": at_most(1.02),
-    "reading many samples in few files with checksums / without": at_most(1.10),
+    "reading many samples in few files with checksums / without": at_most(1.2),
     "reading 4000 samples in a file each with checksums / without": at_most(1.10),
 }
 EACH_BARS = {

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from array import array
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import overload
 
+from segarena.benchmark_rules import Statistic
 from segarena.reports.chart_series import area_statistic
 from segarena.reports.recorded_run import Run
 from segarena.reports.round_table import DialogueId, DialogueRecord
@@ -49,21 +52,88 @@ class RankedTarget:
         return self.worst_dialogue.key
 
 
-def ranked_targets(runs: Sequence[Run]) -> list[RankedTarget]:
+class _RankedTargets(Sequence[RankedTarget]):
+    """Targets in order, hardest first, as columns.
+
+    An object for each target of a large run would take a twentieth of the memory of its page.
+    """
+
+    def __init__(self, scores: Sequence[float]) -> None:
+        count = len(scores)
+        self._scores = array("d", scores)
+        self._best = array("d", [-math.inf]) * count
+        self._lowest = array("d", [math.inf]) * count
+        self._solved = array("q", [0]) * count
+        self._dialogues = array("q", [0]) * count
+        self._worst: list[DialogueRecord | None] = [None] * count
+
+    def add(
+        self, place: int, dialogue: DialogueRecord, values: Sequence[float], threshold: float
+    ) -> None:
+        """Count a finished dialogue about the target at this place, with its finite values by round."""
+        best = max(values)
+        self._best[place] = max(self._best[place], best)
+        self._solved[place] += best >= threshold
+        self._dialogues[place] += 1
+        # The first of several dialogues with the same final value counts as the worst.
+        if self._worst[place] is None or values[-1] < self._lowest[place]:
+            self._lowest[place] = values[-1]
+            self._worst[place] = dialogue
+
+    def __len__(self) -> int:
+        """Number of targets."""
+        return len(self._worst)
+
+    @overload
+    def __getitem__(self, index: int) -> RankedTarget: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[RankedTarget]: ...
+
+    def __getitem__(self, index: int | slice) -> RankedTarget | Sequence[RankedTarget]:
+        """Build a target, or several."""
+        if isinstance(index, slice):
+            return [self[place] for place in range(*index.indices(len(self)))]
+        worst = self._worst[index]
+        if worst is None:
+            raise IndexError(index)
+        return RankedTarget(
+            score=self._scores[index],
+            best=self._best[index],
+            solved=self._solved[index],
+            dialogues=self._dialogues[index],
+            worst_dialogue=worst,
+        )
+
+
+def ranked_targets(runs: Sequence[Run]) -> Sequence[RankedTarget]:
     """Return all targets sorted by AuC, hardest (lowest) first; ties keep the order of the runs."""
     statistic = area_statistic(runs[0])
     metric = statistic.metric
     thresholds = summary_thresholds(runs[0], metric)
     threshold = thresholds[-1] if thresholds else math.inf
+    scores = _mean_scores(runs, statistic)
+    order = sorted(scores, key=scores.__getitem__)
+    ranked = _RankedTargets([scores[key] for key in order])
+    places = {key: place for place, key in enumerate(order)}
+    for run in runs:
+        for dialogue in run.finished():
+            place = places.get((dialogue.sample, dialogue.target))
+            values = [value for value in dialogue.values_of(metric) if math.isfinite(value)]
+            if place is not None and values:
+                ranked.add(place, dialogue, values, threshold)
+    return ranked
+
+
+def _mean_scores(runs: Sequence[Run], statistic: Statistic) -> Mapping[TargetKey, float]:
+    """Return the mean of a statistic over the runs and their users, for each target with one."""
+    if len(runs) == 1:
+        return mean_over_users(runs[0], statistic)
     scores: dict[TargetKey, list[float]] = {}
-    dialogues: dict[TargetKey, list[DialogueRecord]] = {}
     for run in runs:
         for key, value in mean_over_users(run, statistic).items():
             scores.setdefault(key, []).append(value)
-        for dialogue in run.finished():
-            dialogues.setdefault((dialogue.sample, dialogue.target), []).append(dialogue)
-    ranked = [_rank(found, dialogues[key], metric, threshold) for key, found in scores.items()]
-    return sorted(ranked, key=lambda target: target.score)
+    return {key: math.fsum(found) / len(found) for key, found in scores.items()}
 
 
 def gallery_keys(
@@ -92,25 +162,3 @@ def failed_dialogue_keys(runs: Sequence[Run]) -> list[DialogueId]:
         for dialogue in run.failures:
             found.setdefault(dialogue.key[:3], dialogue.key)
     return list(found.values())
-
-
-def _rank(
-    scores: Sequence[float],
-    dialogues: Sequence[DialogueRecord],
-    metric: str,
-    threshold: float,
-) -> RankedTarget:
-    curves: list[tuple[DialogueRecord, list[float]]] = []
-    for dialogue in dialogues:
-        values = [value for value in dialogue.values_of(metric) if math.isfinite(value)]
-        if values:
-            curves.append((dialogue, values))
-    worst, _ = min(curves, key=lambda curve: curve[1][-1])
-    maxima = [max(values) for _, values in curves]
-    return RankedTarget(
-        score=math.fsum(scores) / len(scores),
-        best=max(maxima),
-        solved=sum(maximum >= threshold for maximum in maxima),
-        dialogues=len(curves),
-        worst_dialogue=worst,
-    )

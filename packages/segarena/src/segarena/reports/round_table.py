@@ -6,6 +6,7 @@ Prompts, which need more memory than all other columns together, are read in blo
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -103,23 +104,21 @@ class RoundTable:
         metrics: values by metric column; NaN where a metric is undefined.
         efforts: cumulative number of interactions in the dialogue.
         samples_per_block: number of samples whose prompts are read at once.
+        block_starts: first row of each such block.
     """
 
     folder: RunFolder
     metrics: Mapping[str, NDArray[np.float64]]
     efforts: NDArray[np.float64]
     samples_per_block: int
+    block_starts: Sequence[int]
 
     def prompt_texts(self, dialogue: DialogueRecord) -> Sequence[str]:
         """Return the prompts of each finished round of a dialogue as JSON text."""
-        block = self._sample_indices[dialogue.sample] // self.samples_per_block
+        block = bisect_right(self.block_starts, dialogue.first) - 1
         rows, texts = self._prompts_of_block(block)
         # A failed round is the last one, so the slice leaves it out.
         return texts[rows[dialogue.key]].to_list()[: dialogue.rounds]
-
-    @cached_property
-    def _sample_indices(self) -> Mapping[str, int]:
-        return {name: index for index, name in enumerate(self.folder.samples)}
 
     @cached_property
     def _prompts_of_block(self) -> Callable[[int], tuple[Mapping[DialogueId, int], pl.Series]]:
@@ -168,6 +167,7 @@ def read_rounds(folder: RunFolder) -> tuple[RoundTable, pl.DataFrame]:
     efforts: list[NDArray[np.float64]] = []
     metrics: list[Mapping[str, NDArray[np.float64]]] = []
     dialogues: list[pl.DataFrame] = []
+    block_starts: list[int] = []
     first = 0
     for indices in _sample_blocks(folder, samples_per_block):
         records = folder.read("records", without=["prompts", "benchmark", "dataset"], only=indices)
@@ -175,12 +175,14 @@ def read_rounds(folder: RunFolder) -> tuple[RoundTable, pl.DataFrame]:
         metrics.append(_metrics_of(folder, rows))
         efforts.append(rows["effort"].to_numpy().astype(np.float64))
         dialogues.append(_dialogue_rows(rows, first))
+        block_starts.append(first)
         first += len(rows)
     table = RoundTable(
         folder=folder,
         metrics=_concatenate_metrics(metrics, [len(block) for block in efforts]),
         efforts=np.concatenate([np.empty(0), *efforts]),
         samples_per_block=samples_per_block,
+        block_starts=block_starts,
     )
     return table, pl.concat(dialogues)
 

@@ -43,17 +43,10 @@ def target_values_sheet(
         own_runs = [run for run in runs if run.data == data]
         labels = _target_labels(own_runs)
         for user in user_names(runs):
-            values: dict[str, Mapping[TargetKey, float]] = {}
-            for run in own_runs:
-                if user in run.users:
-                    values[columns[run]] = target_values(run, user, statistic)
-            keys = tuple(dict.fromkeys(chain.from_iterable(values.values())))
-            found = np.full((len(keys), len(names)), math.nan)
-            for column, name in enumerate(names):
-                known = values.get(name, {})
-                found[:, column] = [known.get(key, math.nan) for key in keys]
-            own_labels = [labels[key] for key in keys]
-            groups.append(_TargetGroup(data, user, keys, own_labels, found))
+            of_runs = {columns[run]: run for run in own_runs if user in run.users}
+            groups.append(
+                _target_group(data, user, [of_runs.get(name) for name in names], statistic, labels)
+            )
     head = [
         Column(target.capitalize(), key="target"),
         Column("Sample", key="sample"),
@@ -90,6 +83,25 @@ class _TargetGroup:
     values: NDArray[np.float64]
 
 
+def _target_group(
+    data: str,
+    user: str,
+    runs: Sequence[Run | None],
+    statistic: Statistic,
+    labels: Mapping[TargetKey, str],
+) -> _TargetGroup:
+    """Return the targets of a dataset and user, with a column for each run; None for runs without this user."""
+    # In a function of its own, because these mappings of a large run take more memory than the result.
+    values: list[Mapping[TargetKey, float]] = []
+    for run in runs:
+        values.append({} if run is None else target_values(run, user, statistic))
+    keys = tuple(dict.fromkeys(chain.from_iterable(values)))
+    found = np.full((len(keys), len(runs)), math.nan)
+    for column, known in enumerate(values):
+        found[:, column] = [known.get(key, math.nan) for key in keys]
+    return _TargetGroup(data, user, keys, [labels[key] for key in keys], found)
+
+
 class _TargetRows(Sequence[tuple[Cell, ...]]):
     """Rows of the table, built when they are read, because large runs have hundreds of thousands of rows.
 
@@ -111,7 +123,8 @@ class _TargetRows(Sequence[tuple[Cell, ...]]):
         self._has_datasets = has_datasets
         self._starts = np.cumsum([0, *(len(group.keys) for group in groups)])
         self.total = int(self._starts[-1])
-        hardness = [_hardness(statistic, row) for group in groups for row in group.values]
+        rows = chain.from_iterable(group.values for group in groups)
+        hardness = np.fromiter((_hardness(statistic, row) for row in rows), np.float64, self.total)
         # NaN comes last, and targets of equal hardness stay in the order of the run.
         self._order = np.argsort(hardness, kind="stable")[:limit]
 

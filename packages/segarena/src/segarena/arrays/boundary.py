@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 
 import cv2
@@ -160,19 +160,23 @@ def _squares_with_holes(
     # first one, which is the lowest bit: all later runs of the word reach it as well.
     following = holes[1:]
     reaching = np.negative((following & np.negative(following)) << np.uint64(WORD_PX + 1 - side))
+    shifted = np.empty_like(holes)
     for added in _doublings(side):
-        holes |= holes >> np.uint64(added)
+        np.right_shift(holes, np.uint64(added), out=shifted)
+        holes |= shifted
     holes[:-1] |= reaching
     return holes
 
 
-def _doublings(side: int) -> Iterator[int]:
-    """Yield by how much runs of pixels grow, from 1 to `side`; each time at most to twice their length."""
+@cache
+def _doublings(side: int) -> tuple[int, ...]:
+    """Return by how much runs of pixels grow, from 1 to `side`; each time at most to twice their length."""
+    steps: list[int] = []
     length = 1
     while length < side:
-        added = min(length, side - length)
-        yield added
-        length += added
+        steps.append(min(length, side - length))
+        length += steps[-1]
+    return tuple(steps)
 
 
 def _from_pixel(line: Words, first_px: int) -> Words:

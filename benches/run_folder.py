@@ -67,7 +67,7 @@ BARS = {
     "merged files / separate files: bytes of a round": at_most(0.14),
 }
 MILLION_BARS = {
-    "a million dialogues: summary in the terminal": at_most(8, "s"),
+    "a million dialogues: summary in the terminal": at_most(15, "s"),
     "a million dialogues: page": at_most(60, "s"),
     "a million dialogues: memory of the page": at_most(1500, "MB"),
 }

@@ -58,7 +58,7 @@ def _people_sentence(found: ScopeResult) -> str:
         return f"between two people, it picks the right one in {share} of 100 (50 is guessing)."
     return (
         "50 is guessing. How well two people can be distinguished is unknown, because no two answered "
-        "enough of the same questions."
+        "often enough for the same images or patients."
     )
 
 

@@ -83,7 +83,8 @@ def _note(scopes: Sequence[ScopeResult]) -> list[str]:
         notes.append(f"Coarse: {COARSE_DEFINITION}.")
     if any(not found.pairs for found in scopes):
         notes.append(
-            "If no two people answered often enough for the same images or patients, random halves of the answers are compared instead."
+            "If no two people answered often enough for the same images or patients, random halves of the answers are "
+            "compared instead."
         )
     return notes
 

@@ -59,19 +59,19 @@ def failures_of(run: Path) -> list[str]:
     )
 
 
-def foremen() -> list[int]:
+def node_actors() -> list[int]:
     """Return the parent processes of the workers, found by the names that Ray gives them."""
     found: list[int] = []
     for place in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
-            if place.read_bytes().startswith(b"ray::Foreman"):
+            if place.read_bytes().startswith(b"ray::NodeActor"):
                 found.append(int(place.parent.name))
     return found
 
 
 def kill_worker(_: Cluster, __: subprocess.Popen[bytes]) -> bool:
     """Kill the parent process of one worker, if there is one."""
-    there = foremen()
+    there = node_actors()
     if there:
         os.kill(random.choice(there), signal.SIGKILL)
     return bool(there)
@@ -79,7 +79,7 @@ def kill_worker(_: Cluster, __: subprocess.Popen[bytes]) -> bool:
 
 def kill_node(cluster: Cluster, _: subprocess.Popen[bytes]) -> bool:
     """Stop the second node if any worker is running, and start another one."""
-    if not foremen():
+    if not node_actors():
         return False
     (node,) = cluster.worker_nodes
     cluster.remove_node(node, allow_graceful=False)
@@ -89,7 +89,7 @@ def kill_node(cluster: Cluster, _: subprocess.Popen[bytes]) -> bool:
 
 def kill_driver(_: Cluster, driver: subprocess.Popen[bytes]) -> bool:
     """Kill the command if any worker is running for it."""
-    if not foremen():
+    if not node_actors():
         return False
     os.killpg(driver.pid, signal.SIGKILL)
     driver.wait()
@@ -114,6 +114,10 @@ def go(
                 return done, runs
             if not code:
                 runs.append(folder / str(len(runs)))
+            if len(runs) > 10 * (kills + 1):
+                raise SystemExit(
+                    f"{len(runs)} runs ended, but only {done} of {kills} kills found a worker"
+                )
             driver = segarena(*words, str(runs[-1]))
             continue
         if done < kills:

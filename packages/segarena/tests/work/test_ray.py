@@ -135,7 +135,7 @@ def test_what_cannot_travel_is_said_before_anything_is_done(cluster, act):
 
 
 @pytest.mark.long
-def test_a_foreman_that_is_killed_loses_no_unit(cluster, act, tmp_path):
+def test_a_node_actor_that_is_killed_loses_no_unit(cluster, act, tmp_path):
     """Kill a Ray worker with SIGKILL: another one gets its unit."""
     marks = act(str(tmp_path / "flag"))
     done = []
@@ -150,14 +150,14 @@ def test_a_foreman_that_is_killed_loses_no_unit(cluster, act, tmp_path):
 
 def is_one_killed():
     """Kill a node actor, if there is one."""
-    for process in foremen():
+    for process in node_actors():
         with suppress(ProcessLookupError):
             os.kill(process, signal.SIGKILL)
             return True
     return False
 
 
-def foremen():
+def node_actors():
     """Return the processes of node actors, by their names in Ray."""
     found = []
     for place in Path("/proc").glob("[0-9]*/cmdline"):
@@ -173,12 +173,12 @@ def foremen():
 @pytest.mark.long
 def test_a_unit_that_is_lost_with_its_worker_again_and_again_fails_alone(cluster, act, monkeypatch):
     monkeypatch.setattr(ray_pool, "_MOST_LOSSES", 1)
-    found = do(KillsForeman(act()), ["kills its foreman", 1, 2], workers=1)
-    assert isinstance(found.pop("kills its foreman"), UnitDied)
+    found = do(KillsNodeActor(act()), ["kills its node actor", 1, 2], workers=1)
+    assert isinstance(found.pop("kills its node actor"), UnitDied)
     assert found == {1: 1, 2: 2}
 
 
-class KillsForeman:
+class KillsNodeActor:
     def __init__(self, job):
         self.job = job
 
@@ -186,7 +186,7 @@ class KillsForeman:
         do_one = self.job.open()
 
         def act_or_kill(unit):
-            if unit == "kills its foreman":
+            if unit == "kills its node actor":
                 os.kill(os.getppid(), signal.SIGKILL)
                 time.sleep(100)
             return do_one(unit)

@@ -60,6 +60,25 @@ def test_a_server_in_trouble_loses_nothing_that_it_acknowledged(script):
     assert "0 lost, 0 counted twice, 0 runs incomplete, 0 differ, database whole" in done.stdout
 
 
+RUNS = {
+    "kills": "--kills 1 --seeds 1",
+    "sharing": "--kills 1",
+    "cluster_kills": "--kills 1",
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("script", RUNS)
+def test_runs_whose_processes_are_killed_end_with_the_same_bytes(script):
+    words = [sys.executable, Path(__file__).parent / "stress" / f"{script}.py"]
+    done = subprocess.run(
+        [*words, *RUNS[script].split()], capture_output=True, text=True, timeout=900, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "the same bytes" in done.stdout
+    assert "DIFFER" not in done.stdout
+
+
 @pytest.mark.long
 def test_sessions_at_once_see_no_error():
     script = Path(__file__).parent / "stress" / "load.py"

@@ -34,6 +34,8 @@ from ray.cluster_utils import Cluster
 from segarena.engine.store import RunFolder
 
 RUN = "run clicks -s watershed -d demo -u uniform --rounds 4 --repeats 3"
+MOST_KILLS = 4
+"""In each run. A sample whose worker is lost five times fails, and a short run may have the same sample each time."""
 NODE = {"num_cpus": 1, "include_dashboard": False, "object_store_memory": 100 << 20}
 
 
@@ -100,7 +102,8 @@ def go(
     cluster: Cluster, folder: Path, kills: int, kill: Callable[..., bool]
 ) -> tuple[int, list[Path]]:
     """Run and kill `kills` times, and restart runs that were ended; return the number of kills and the runs."""
-    done, runs = 0, [folder / "0"]
+    done, killed_in_run = 0, 0
+    runs = [folder / "0"]
     words = [*RUN.split(), "-w", "2", "--executor", "ray", "--address", cluster.address, "-o"]
     driver = segarena(*words, str(runs[-1]))
     while True:
@@ -114,14 +117,17 @@ def go(
                 return done, runs
             if not code:
                 runs.append(folder / str(len(runs)))
+                killed_in_run = 0
             if len(runs) > 10 * (kills + 1):
                 raise SystemExit(
                     f"{len(runs)} runs ended, but only {done} of {kills} kills found a worker"
                 )
             driver = segarena(*words, str(runs[-1]))
             continue
-        if done < kills:
-            done += kill(cluster, driver)
+        if done < kills and killed_in_run < MOST_KILLS:
+            killed = kill(cluster, driver)
+            done += killed
+            killed_in_run += killed
 
 
 def main() -> None:

@@ -40,7 +40,10 @@ class Surface(NamedTuple):
 
 
 def check_convention(convention: str) -> None:
-    """Raise InvalidInput if the convention is unknown."""
+    """Raise InvalidInput if the convention is unknown.
+
+    >>> check_convention("marching-cubes")
+    """
     if convention not in CONVENTIONS:
         raise InvalidInput(
             f"surface convention {convention!r}: expected one of {', '.join(CONVENTIONS)}"

@@ -194,5 +194,5 @@ def test_whoever_signs_in_at_one_is_signed_in_at_the_others_and_their_forms_are_
 
 @pytest.mark.long
 def test_a_folder_that_the_others_do_not_have_is_refused(several, tmp_path):
-    with pytest.raises(StoreError, match="not the folder of this database's other servers"):
+    with pytest.raises(StoreError, match="use another folder than"):
         open_site(tmp_path / "elsewhere", Settings(db=several[3]))

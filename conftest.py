@@ -25,7 +25,7 @@ from segarena import evaluate
 from segarena.arrays.rle import encode_rle
 from segarena.cli.main import app
 from segarena.engine.rows import Rows
-from segarena.engine.store import RunFolder
+from segarena.engine.run_folder import RunFolder
 from segarena.records.configuration import parse_configuration
 from segarena.records.row_types import MaskRow, RoundRecord, Timing
 from segarena.roles import Benchmark, Statistic

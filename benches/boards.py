@@ -25,7 +25,7 @@ from measurement import Figures, argument_parser, at_most, no_bar
 
 import segarena
 from segarena.engine.rows import Rows
-from segarena.engine.store import RunFolder
+from segarena.engine.run_folder import RunFolder
 from segarena.files.hashes import sha256
 from segarena.records.configuration import RunConfiguration
 from segarena.records.parquet_tables import COLUMNS, parquet_bytes

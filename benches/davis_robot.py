@@ -27,7 +27,7 @@ from skimage.morphology import medial_axis
 
 from segarena.systems.videos.robot.bezier_line import smooth_line
 from segarena.systems.videos.robot.morphological_opening import opening_radius_px, published_disk
-from segarena.systems.videos.robot.published_paths import published_longest_paths
+from segarena.systems.videos.robot.published_skeleton_paths import published_longest_paths
 from segarena.systems.videos.robot.scribble_lines import draw_lines
 from segarena.systems.videos.robot.settings import robot_preset
 

@@ -27,7 +27,7 @@ from segarena.arrays.thinning import thin
 from segarena.systems.scenes.edges.edge_matching import match_edges, match_radius_px
 from segarena.systems.scenes.edges.region_measures import region_iou_table, shared_px
 from segarena.systems.scenes.measures.drawings import Drawing, drawing_of_labels
-from segarena.systems.scenes.measures.human_images import find_images
+from segarena.systems.scenes.measures.multi_annotator_images import find_images
 
 SHAPE = (321, 481)
 IMAGES = 10

@@ -19,7 +19,7 @@ import polars as pl
 from measurement import Figures, argument_parser, at_most, run_code
 
 from segarena.benchmark_rules import Statistic
-from segarena.engine.store import RunFolder
+from segarena.engine.run_folder import RunFolder
 from segarena.records.compaction import MAX_PIECE_SAMPLES, WritablePieces
 from segarena.records.configuration import (
     BenchmarkRecord,

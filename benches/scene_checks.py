@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 from measurement import Figures, argument_parser, at_most, no_bar, seconds_of, yardstick
 
-from segarena_studio.annotation.check_cache import CheckCache
+from segarena_studio.annotation.scene_check_cache import CheckCache
 from segarena_studio.annotation.scene_document import read_document
 from segarena_studio.orm_models import Picture
 

@@ -20,7 +20,7 @@ from measurement import Figures, argument_parser, at_most, paired_time
 from scipy import ndimage
 from skimage.morphology import thin
 
-from segarena_people.measures.goal_shape import GoalShape
+from segarena_people.measures.goal_mask_geometry import GoalShape
 from segarena_people.measures.stroke_features import stroke_feature_table
 
 SHAPE = (256, 256)

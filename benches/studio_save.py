@@ -26,7 +26,7 @@ from scene_checks import HEIGHT, WIDTH, make_document
 from sqlalchemy import select
 
 from segarena_server.db.orm_models import Person
-from segarena_server.serving import open_site
+from segarena_server.server_process import open_site
 from segarena_server.settings import Settings
 from segarena_server.site import Site
 from segarena_studio.annotation.drafts import SaveRequest, check_save, expand_patch, save_draft

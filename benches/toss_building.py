@@ -15,8 +15,8 @@ from measurement import Figures, argument_parser, at_most, seconds_of, yardstick
 from PIL import Image
 
 from segarena.systems.oneshot.datasets.folder import folder_source
-from segarena.systems.oneshot.tier_building.build_plan import BuildPlan
 from segarena.systems.oneshot.tier_building.build_tiers import build_tiers
+from segarena.systems.oneshot.tier_building.tier_build_options import BuildPlan
 
 CLASSES = ("ant", "bee", "cat", "dog")
 SHAPE = (240, 320)

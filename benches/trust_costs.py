@@ -28,9 +28,9 @@ from run_folder import write_run
 
 import segarena
 from segarena import RunFolder, comparison, multi_object
-from segarena.engine import evaluate, lockstep, session
+from segarena.engine import evaluate, lockstep_dialogues, session
 from segarena.records import compaction, pieces, sample_file
-from segarena.records.identity import Identity
+from segarena.records.run_identity_record import Identity
 
 BARS = {
     "a GrabCut run with all three / without": at_most(1.02),
@@ -83,7 +83,7 @@ OFF: dict[str, Switch] = {
         (multi_object, "read_only"): as_it_is,
         (session, "freeze"): nothing,
         (session, "freeze_mask"): as_it_is,
-        (lockstep, "read_only_sample"): as_it_is,
+        (lockstep_dialogues, "read_only_sample"): as_it_is,
     },
 }
 """Replacements that switch off each of the three."""

@@ -30,7 +30,7 @@ from skimage.morphology import disk
 
 from segarena.comparison import Comparison, Reference
 from segarena.systems.volumes.prompting import initial_boxes, initial_points
-from segarena.systems.volumes.prompting.corrections import (
+from segarena.systems.volumes.prompting.corrective_prompts import (
     click_largest_error,
     click_wrong_voxel,
     lasso_largest_error,

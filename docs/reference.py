@@ -20,7 +20,7 @@ from typing import Any
 import typer
 from typer.testing import CliRunner
 
-from segarena.capabilities import CAPABILITIES
+from segarena.plugin_capabilities import CAPABILITIES
 from segarena.cli.main import SegarenaCommands, app
 from segarena.options import describe_type, options_of
 from segarena.registry import find, plugins_by_name

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from segarena.engine.store import RunFolder
+from segarena.engine.run_folder import RunFolder
 from segarena.errors import SegarenaError, StoreError
 from segarena.systems.clicks.crowd.instances import read_previous_mask
 from segarena.systems.oneshot.pairs.image_sources import class_mask_path, jpeg_path, label_map_path
@@ -15,10 +15,10 @@ from segarena.systems.oneshot.pairs.toss_lists import write_toss_lists
 from segarena.systems.scenes.files.label_png import write_label_pngs
 from segarena.systems.scenes.files.reduction_files import write_reduction
 from segarena.systems.scenes.measures.edge_benchmark import find_detections
-from segarena.systems.scenes.measures.human_images import HumanImage
+from segarena.systems.scenes.measures.multi_annotator_images import HumanImage
 from segarena.systems.scenes.model.scene import ImageRecord, SceneSet, make_scene
 from segarena.systems.scenes.page.review_page import review_page
-from segarena.systems.videos.session.submissions import open_session_file
+from segarena.systems.videos.session.session_serialization import open_session_file
 from segarena.work.ledger import Ledger
 from segarena_people.import_format import read_goal
 from segarena_people.mask_files import MaskFiles

@@ -31,7 +31,7 @@ os.environ |= {
 
 from ray.cluster_utils import Cluster
 
-from segarena.engine.store import RunFolder
+from segarena.engine.run_folder import RunFolder
 
 RUN = "run clicks -s watershed -d demo -u uniform --rounds 4 --repeats 3"
 MOST_KILLS = 4

@@ -194,7 +194,7 @@ def write_flair(folder: Path) -> None:
 def _prepare(name: str) -> Callable[[Path], None]:
     def read(folder: Path) -> None:
         from segarena.errors import SampleInvalid
-        from segarena.systems.volumes.preparation.catalogue import find_set
+        from segarena.systems.volumes.preparation.dataset_catalogue import find_set
         from segarena.systems.volumes.preparation.prepare import prepare_set
 
         if failed := prepare_set(find_set(name), folder / "raw", folder / "out").failed:
@@ -343,14 +343,14 @@ def _read_weights(folder: Path) -> None:
 
 
 def _cache(folder: Path) -> None:
-    from segarena.engine.embeddings import to_bytes
+    from segarena.engine.encoding_cache import to_bytes
 
     folder.mkdir(parents=True)
     (folder / "a.emb").write_bytes(to_bytes({"features": np.zeros((3, 4), np.float32)}))
 
 
 def _read_cache(folder: Path) -> None:
-    from segarena.engine.embeddings import from_bytes
+    from segarena.engine.encoding_cache import from_bytes
     from segarena.errors import StoreError
 
     if from_bytes((folder / "a.emb").read_bytes()) is None:

@@ -52,7 +52,7 @@ from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.db.database import Database
 from segarena_server.db.orm_models import Job, Run, Submission
 from segarena_server.db.orm_models import Turn as Turns
-from segarena_server.serving import open_site
+from segarena_server.server_process import open_site
 from segarena_server.settings import Settings
 
 SHAPE = (72, 96)

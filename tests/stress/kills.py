@@ -25,7 +25,7 @@ RUN = "run clicks -s watershed -d demo -u uniform --rounds 4 --repeats 2 --limit
 AS_IT_IS = "from segarena.cli.start import main; main()"
 SHUFFLED = """
 import random
-from segarena.engine.store import RunFolder
+from segarena.engine.run_folder import RunFolder
 in_order = RunFolder.pending
 RunFolder.pending = lambda run: random.sample(found := in_order(run), len(found))
 """

@@ -24,7 +24,7 @@ from segarena.prompts import Prompt
 from segarena.registry import build
 from segarena.roles import Dataset
 from segarena.samples import Mask, Sample, Target
-from segarena_server.challenges.knowledge_test import (
+from segarena_server.challenges.prompt_knowledge_test import (
     ALPHA,
     MAX_ANSWERS,
     Answer,

@@ -38,7 +38,7 @@ from segarena_server.db.orm_models import (
     RunSample,
     Turn,
 )
-from segarena_server.serving import open_site
+from segarena_server.server_process import open_site
 from segarena_server.settings import Settings
 
 FIRST_S = 3.0

@@ -21,7 +21,7 @@ from served import PHASE, SLUG, Found, Server, look, wait_until_ended
 
 from segarena.dialogue import Prediction
 from segarena.protocol.replies import unpack_reply
-from segarena.protocol.sample_frames import unpack_sample
+from segarena.protocol.sample_serialization import unpack_sample
 from segarena.protocol.turns import DialogueAnswer, TurnMessage, pack_turn
 from segarena.samples import Shape
 

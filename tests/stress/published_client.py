@@ -37,13 +37,13 @@ from scipy.ndimage import gaussian_filter
 from scipy.spatial.distance import cdist
 
 from segarena.davis import DavisInteractiveSession, InteractiveScribblesRobot
-from segarena.engine.store import RunFolder
+from segarena.engine.run_folder import RunFolder
 from segarena.systems.videos.measures.challenge_report import report_table
-from segarena_server.auth.keys import create_key
+from segarena_server.auth.access_keys import create_key
 from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.db.orm_models import Person
-from segarena_server.serving import SiteServer, open_site
+from segarena_server.server_process import SiteServer, open_site
 from segarena_server.settings import Settings
 
 SEQUENCES = {"planes-crossing": (31, 2), "car-race": (31, 4), "rollercoaster": (70, 1)}

@@ -43,7 +43,10 @@ def readers() -> list[Folder]:
     from segarena.systems.oneshot.pairs.pair_table import read_pairs
     from segarena.systems.oneshot.pairs.toss_lists import read_class_list
     from segarena.systems.scenes.measures.edge_benchmark import read_detection
-    from segarena.systems.scenes.measures.human_images import read_boundaries, read_segmentations
+    from segarena.systems.scenes.measures.multi_annotator_images import (
+        read_boundaries,
+        read_segmentations,
+    )
     from segarena.systems.videos.scribbles.files import read_scribbles
     from segarena.systems.volumes.files.case_files import read_description
     from segarena.systems.volumes.preparation.dicom_series import read_dicom

@@ -33,7 +33,7 @@ from segarena.protocol.turns import DialogueAnswer, TurnMessage, pack_turn
 from segarena.samples import Mask
 from segarena.statistics.intervals import bootstrap_mean
 from segarena_server.auth.accounts import invite
-from segarena_server.serving import open_site
+from segarena_server.server_process import open_site
 from segarena_server.settings import Settings
 
 SUSPICIOUS_P = 0.001

@@ -34,7 +34,7 @@ from segarena.reports.run_statistics import mean_over_targets
 from segarena.roles import Statistic
 from segarena.samples import Mask
 from segarena_server.challenges.description import Phase
-from segarena_server.challenges.ladder import MAX_SCORED_REPEATS, is_step
+from segarena_server.challenges.ladder_mechanism import MAX_SCORED_REPEATS, is_step
 from segarena_server.challenges.run_sizes import MAX_RANKED_RUNS
 from segarena_server.challenges.score_visibility import is_on_ladder, shown_interval
 

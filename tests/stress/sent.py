@@ -25,7 +25,7 @@ from pathlib import Path
 import httpx2
 from served import PHASE, SLUG, Server, command, draw_photographs, prepare
 
-from segarena.engine.store import RunFolder
+from segarena.engine.run_folder import RunFolder
 from segarena.segmenters.workers.sandbox import Sandbox
 
 LONGEST_WAIT_S = 600.0

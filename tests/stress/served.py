@@ -22,15 +22,15 @@ import numpy as np
 import polars as pl
 from sqlalchemy import func, select
 
-from segarena.engine.store import RunFolder
+from segarena.engine.run_folder import RunFolder
 from segarena.errors import SegarenaError
+from segarena_server.auth.access_keys import create_key
 from segarena_server.auth.accounts import invite, register
-from segarena_server.auth.keys import create_key
 from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.db.database import Database
 from segarena_server.db.orm_models import Run, Turn
-from segarena_server.serving import open_site
+from segarena_server.server_process import open_site
 from segarena_server.settings import Settings
 from segarena_server.site import Site
 
@@ -39,7 +39,7 @@ SERVE = """
 import json, logging, sys
 from pathlib import Path
 import msgspec
-from segarena_server.serving import SiteServer, open_site
+from segarena_server.server_process import SiteServer, open_site
 from segarena_server.settings import Settings
 from segarena_server.site import Site
 from segarena_server.server_log import log_to

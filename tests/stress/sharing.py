@@ -26,7 +26,8 @@ from kills import AS_IT_IS, finish, report_of, segarena
 
 RUN = "run clicks -s watershed -d demo -u uniform --rounds 4 --repeats 2"
 STUDY = "amodal agreement"
-IMPATIENT = "from segarena.work.sharing import presence; presence.Presence.__init__.__kwdefaults__['expire_s'] = 3.0\n"
+IMPATIENT = "from segarena.work.sharing.process_heartbeats import Presence\n"
+IMPATIENT += "Presence.__init__.__kwdefaults__['expire_s'] = 3.0\n"
 IMPATIENT += "from segarena.work.sharing import claims; claims.Claims.__init__.__kwdefaults__['expire_s'] = 3.0\n"
 """Gives others up after three seconds, for those who are held: the usual minute is long."""
 

@@ -31,7 +31,7 @@ from studio_saves import Site
 sys.path.insert(0, str(Path(__file__).parents[2] / "packages/segarena-studio/tests/support"))
 from annotation_fixtures import give_task, someone, tasks_of
 
-from segarena_server.serving import open_site
+from segarena_server.server_process import open_site
 from segarena_server.settings import Settings
 from segarena_studio.annotation.pictures import add_picture, check_picture
 from segarena_studio.annotation.projects import ProjectRules, create_project, set_member

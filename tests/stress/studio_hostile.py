@@ -35,9 +35,9 @@ from studio_saves import Site, prepare
 sys.path.insert(0, str(Path(__file__).parents[2] / "packages/segarena-studio/tests/support"))
 from annotation_fixtures import picture, someone
 
-from segarena_server.auth.keys import create_key
+from segarena_server.auth.access_keys import create_key
 from segarena_server.auth.permissions import cookie_name, session_cookie
-from segarena_server.serving import open_site
+from segarena_server.server_process import open_site
 from segarena_server.settings import Settings
 from segarena_studio.orm_models import Project
 

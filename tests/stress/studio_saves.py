@@ -33,10 +33,10 @@ from sqlalchemy import select
 sys.path.insert(0, str(Path(__file__).parents[2] / "packages/segarena-studio/tests/support"))
 from annotation_fixtures import give_task, project_of, someone, tasks_of
 
-from segarena_server.auth.keys import create_key, end_keys
+from segarena_server.auth.access_keys import create_key, end_keys
 from segarena_server.auth.permissions import cookie_name, session_cookie
 from segarena_server.db.database import Database
-from segarena_server.serving import open_site
+from segarena_server.server_process import open_site
 from segarena_server.settings import Settings
 from segarena_server.storage.compression import decompress_body
 from segarena_studio.annotation.drafts import read_revision

@@ -265,7 +265,7 @@ def _read_reply(folder: Path) -> None:
 
 
 def _packed(folder: Path) -> None:
-    from segarena.protocol.sample_frames import pack_sample
+    from segarena.protocol.sample_serialization import pack_sample
     from segarena.samples import ImageSample, VideoSample, VolumeSample
 
     folder.mkdir(parents=True)
@@ -281,7 +281,7 @@ def _packed(folder: Path) -> None:
 
 
 def _read_packed(folder: Path) -> None:
-    from segarena.protocol.sample_frames import unpack_sample
+    from segarena.protocol.sample_serialization import unpack_sample
 
     for path in sorted(folder.iterdir()):
         unpack_sample(path.read_bytes(), "k0")
@@ -301,7 +301,7 @@ def _participation(folder: Path) -> None:
 
 
 def _read_participation(folder: Path) -> None:
-    from segarena.client.participation import read_participation
+    from segarena.client.challenge_run_record import read_participation
 
     read_participation(folder)
 

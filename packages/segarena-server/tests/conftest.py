@@ -11,7 +11,7 @@ from tables_once import tables_made_once
 from segarena_server.auth import passwords
 from segarena_server.db import database as databases
 from segarena_server.db.database import Database
-from segarena_server.serving import open_site
+from segarena_server.server_process import open_site
 from segarena_server.settings import Settings
 
 BOTH = ("sqlite", "postgresql")

@@ -10,7 +10,7 @@ from segarena.protocol.turns import TurnMessage, pack_turn
 from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.db.orm_models import Turn as Turns
-from segarena_server.jobs import lease as leases
+from segarena_server.jobs import row_leases as leases
 from segarena_server.storage.compression import compress_body
 
 

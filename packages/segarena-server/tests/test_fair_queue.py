@@ -22,7 +22,7 @@ from segarena_server.api.queue_position import turn_queue_position
 from segarena_server.challenges.description import ChallengeDescription, Phase, challenge_text
 from segarena_server.challenges.evaluation_request import EvaluationResult
 from segarena_server.challenges.evaluator import MAX_SAMPLES_MB, MIN_CACHED_SAMPLES
-from segarena_server.challenges.time_charge import TimeCharge
+from segarena_server.challenges.turn_time_accounting import TimeCharge
 from segarena_server.clock import Moment
 from segarena_server.db.database import Database
 from segarena_server.db.orm_models import Challenge, Person, Run, RunSample, Turn

@@ -10,7 +10,7 @@ from at_work import send_turn
 
 from segarena.dialogue import Prediction
 from segarena.protocol.replies import unpack_reply
-from segarena.protocol.sample_frames import unpack_sample
+from segarena.protocol.sample_serialization import unpack_sample
 from segarena.protocol.turns import DialogueAnswer, TurnMessage, pack_turn
 from segarena_server.challenges.challenge_management import make_challenge, set_challenge_state
 from segarena_server.challenges.description import ChallengeDescription, Phase

@@ -6,14 +6,14 @@ import uuid
 import pytest
 from at_work import send_turn
 
-from segarena.engine.store import RunFolder
+from segarena.engine.run_folder import RunFolder
 from segarena.errors import StoreError, StoreUnavailable
 from segarena.protocol.turns import TurnMessage, pack_turn
 from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.extensions.job_kinds import job_kinds
 from segarena_server.http.responses import refusal_of
-from segarena_server.serving import open_site
+from segarena_server.server_process import open_site
 from segarena_server.settings import Settings
 from segarena_server.storage import s3 as remote
 from segarena_server.storage.data_folder import DataFolder

@@ -15,7 +15,7 @@ from segarena.reports.boards.extracts import read_extract
 from segarena_server.challenges.challenge_repository import find_challenge, find_phase
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.db.orm_models import Run
-from segarena_server.runs.boards import board_cache
+from segarena_server.runs.phase_leaderboard import board_cache
 
 NAMES = ("astronaut", "chelsea", "china", "camera")
 SIDE = 160
@@ -76,7 +76,7 @@ def monkeypatch_module():
 def attacked(tmp_path_factory, monkeypatch_module):
     """A server with two runs of one team and one of another; yields its site and their runs."""
     folder = tmp_path_factory.mktemp("memory")
-    monkeypatch_module.setattr("segarena_server.challenges.time_charge.FIRST_TICK_S", 0.01)
+    monkeypatch_module.setattr("segarena_server.challenges.turn_time_accounting.FIRST_TICK_S", 0.01)
     dataset = small_photographs(folder / "photographs", NAMES, SIDE)
     site = lay(folder / "data", describe(dataset))
     with at_work(site) as address:

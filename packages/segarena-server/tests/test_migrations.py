@@ -12,7 +12,7 @@ from segarena.errors import InvalidInput, StoreError
 from segarena_server.db.orm_models import ChallengeOrganiser, OrmModel, Person, Run
 from segarena_server.db.schema import bring_up_to_date, migrate, revision_of
 from segarena_server.extensions.site_sections import site_sections
-from segarena_server.serving import open_site
+from segarena_server.server_process import open_site
 from segarena_server.settings import Settings
 
 BASELINE = "turned"

@@ -18,7 +18,7 @@ from segarena_server.db.orm_models import AuditEvent
 from segarena_server.preflight import faults_of
 from segarena_server.prometheus import RequestMetrics
 from segarena_server.server_log import LOG, JsonLines
-from segarena_server.serving import open_site
+from segarena_server.server_process import open_site
 from segarena_server.settings import Settings
 from segarena_server.storage.backup import DUMP, back_up
 

@@ -19,13 +19,13 @@ from at_work import send_turn
 from segarena.dialogue import Prediction
 from segarena.protocol.replies import unpack_reply
 from segarena.protocol.turns import DialogueAnswer, TurnMessage, pack_turn
-from segarena_server.auth.keys import create_key
+from segarena_server.auth.access_keys import create_key
 from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.clock import Moment
 from segarena_server.db.orm_models import Person, SharedValue, Turn
 from segarena_server.outages import OutageRecorder
-from segarena_server.serving import open_site
+from segarena_server.server_process import open_site
 from segarena_server.settings import Settings
 
 PATIENCE_S = 120

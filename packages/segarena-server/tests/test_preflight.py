@@ -14,7 +14,7 @@ from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.db.schema import migrate
 from segarena_server.preflight import check, faults_of, remarks_of
-from segarena_server.serving import open_site
+from segarena_server.server_process import open_site
 from segarena_server.settings import Settings
 
 Usage = namedtuple("Usage", "total used free")

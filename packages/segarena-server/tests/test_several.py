@@ -15,15 +15,15 @@ import pytest
 
 from segarena.errors import StoreError
 from segarena.protocol.turns import TurnMessage, pack_turn
+from segarena_server.auth.access_keys import create_key
 from segarena_server.auth.accounts import invite
-from segarena_server.auth.keys import create_key
 from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.db.orm_models import Person, RunSample
 from segarena_server.db.orm_models import Turn as Turns
-from segarena_server.jobs import lease as leases
-from segarena_server.jobs.lease import new_lease
-from segarena_server.serving import open_site
+from segarena_server.jobs import row_leases as leases
+from segarena_server.jobs.row_leases import new_lease
+from segarena_server.server_process import open_site
 from segarena_server.settings import Settings
 from segarena_server.storage.compression import compress_body
 

@@ -69,7 +69,7 @@ def test_a_reply_of_a_test_leaves_at_a_tick_and_nothing_says_before_that_it_is_t
     seen = []
     # A busy machine may have the reply only when it may leave: then let the tick be later.
     for tick_s in (1.5, 6.0, 24.0):
-        monkeypatch.setattr("segarena_server.challenges.time_charge.FIRST_TICK_S", tick_s)
+        monkeypatch.setattr("segarena_server.challenges.turn_time_accounting.FIRST_TICK_S", tick_s)
         seen = look_before_tick(phases, api, tick_s)
         if seen:
             break

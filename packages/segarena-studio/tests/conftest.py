@@ -8,7 +8,7 @@ from tables_once import tables_made_once
 from warm_pages import WarmPages
 
 from segarena_server.auth import passwords
-from segarena_server.serving import open_site
+from segarena_server.server_process import open_site
 from segarena_server.settings import Settings
 from segarena_studio.standalone import open_standalone
 

@@ -8,7 +8,7 @@ from annotation_fixtures import picture
 from PIL import Image
 from sqlalchemy import select
 
-from segarena_server.auth.keys import create_key
+from segarena_server.auth.access_keys import create_key
 from segarena_server.db.orm_models import Person
 from segarena_studio import commands
 from segarena_studio.orm_models import Task

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from segarena.arrays.rle import run_lengths
-from segarena.systems.scenes.checks.quality import check_scene
+from segarena.systems.scenes.checks.single_annotation_checks import check_scene
 from segarena.systems.scenes.model import polygons
 from segarena.systems.scenes.model.rasters import rasterise
 from segarena.systems.scenes.model.scene import ImageRecord, Region, Scene

@@ -9,9 +9,9 @@ from people_users import Aimer, Boxer, write_people
 from segarena.errors import InvalidInput
 from segarena.users.habits.habit_files import SHIPPED_HABITS
 from segarena_people.collection import Collection
-from segarena_people.comparison.participants import named_plugin
 from segarena_people.comparison.report_page import verdicts, write_comparison
 from segarena_people.comparison.result_sheets import separation_sheet
+from segarena_people.comparison.simulated_user_checks import named_plugin
 from segarena_people.comparison.user_comparison import PEOPLE, compare_users
 from segarena_people.comparison.user_replies import ReplyCollector
 from segarena_people.prompt_table import read_prompt_table, write_prompt_table

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from segarena.users.stroke_model.candidates import draw_candidates
+from segarena.users.stroke_model.drawing_surface import build_surface
 from segarena.users.stroke_model.model import read_stroke_model
-from segarena.users.stroke_model.surface import build_surface
 from segarena_people.fitting.cohesion_fit import SlicePair, fit_cohesion
 
 

@@ -4,7 +4,7 @@ import pytest
 from segarena.errors import InvalidMask, InvalidPrompt
 from segarena.prompts import Box
 from segarena_people.measures.box_features import BOX_FEATURES, box_features, size_class
-from segarena_people.measures.goal_shape import GoalShape
+from segarena_people.measures.goal_mask_geometry import GoalShape
 
 GOAL = np.zeros((30, 40), bool)
 GOAL[5:15, 10:30] = True

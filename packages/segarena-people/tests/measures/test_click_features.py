@@ -7,7 +7,7 @@ import pytest
 from segarena.errors import InvalidPrompt
 from segarena.prompts import Click
 from segarena_people.measures.click_features import CLICK_FEATURES, click_features
-from segarena_people.measures.goal_shape import GoalShape
+from segarena_people.measures.goal_mask_geometry import GoalShape
 
 
 def slow(position, goal):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from skimage.morphology import thin as thin_of_skimage
 
 from segarena.errors import InvalidMask
-from segarena_people.measures.goal_shape import GoalShape
+from segarena_people.measures.goal_mask_geometry import GoalShape
 from segarena_people.measures.stroke_features import (
     COARSE_STROKE_COLUMNS,
     COARSE_STROKE_FEATURES,

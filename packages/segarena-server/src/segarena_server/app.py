@@ -18,20 +18,20 @@ from segarena_server.http.middleware import RequestMiddleware
 from segarena_server.http.responses import add_error_handlers
 from segarena_server.http_errors import Refusal
 from segarena_server.pages import (
+    account_administration,
     account_data,
     accounts,
     admission,
     announcements,
     audit,
-    boards,
     challenge_form,
     challenge_images,
     challenge_organisers,
     challenges,
     email_links,
+    leaderboards,
     oidc,
-    organise,
-    people,
+    organiser_dashboard,
     rehearsal,
     runs,
     second_factor,
@@ -43,7 +43,7 @@ from segarena_server.pages.rendering import render_page
 from segarena_server.site import Site
 
 ROUTERS: tuple[APIRouter, ...] = (
-    boards.router,
+    leaderboards.router,
     challenges.router,
     accounts.router,
     oidc.router,
@@ -53,8 +53,8 @@ ROUTERS: tuple[APIRouter, ...] = (
     teams.router,
     runs.router,
     submissions.router,
-    organise.router,
-    people.router,
+    organiser_dashboard.router,
+    account_administration.router,
     challenge_form.router,
     challenge_images.router,
     announcements.router,

@@ -15,9 +15,9 @@ from at_work import send_turn
 from sqlalchemy import select
 
 from segarena.dialogue import Prediction
-from segarena.engine.store import RunFolder
+from segarena.engine.run_folder import RunFolder
 from segarena.protocol.replies import unpack_reply
-from segarena.protocol.sample_frames import unpack_sample
+from segarena.protocol.sample_serialization import unpack_sample
 from segarena.protocol.turns import DialogueAnswer, TurnMessage, pack_turn
 from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase

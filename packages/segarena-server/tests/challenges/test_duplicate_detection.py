@@ -5,7 +5,7 @@ import pytest
 
 from segarena import evaluate
 from segarena.arrays.rle import decode_rle
-from segarena.engine.store import RunFolder
+from segarena.engine.run_folder import RunFolder
 from segarena.errors import StoreError
 from segarena_server.challenges import duplicate_detection
 from segarena_server.challenges.duplicate_detection import max_similarity, similarity_of, sketch_of

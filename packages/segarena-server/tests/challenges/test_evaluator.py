@@ -11,7 +11,7 @@ from segarena.dialogue import Prediction
 from segarena.engine.rows import Rows
 from segarena.errors import EarlierStateMissing, InvalidInput, StoreError
 from segarena.protocol.replies import unpack_reply
-from segarena.protocol.sample_frames import unpack_sample
+from segarena.protocol.sample_serialization import unpack_sample
 from segarena.protocol.turns import DialogueAnswer, TurnMessage, pack_turn
 from segarena_server.challenges.evaluation_request import ChargedTurn, EvaluationRequest, RunInfo
 from segarena_server.challenges.evaluator import Evaluator

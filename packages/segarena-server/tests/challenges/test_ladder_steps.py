@@ -9,9 +9,9 @@ from sqlalchemy import select
 
 from segarena_server.challenges.description import ChallengeDescription as Described
 from segarena_server.challenges.description import Phase, challenge_text
-from segarena_server.challenges.ladder import MAX_SCORED_REPEATS
+from segarena_server.challenges.ladder_mechanism import MAX_SCORED_REPEATS
 from segarena_server.db.orm_models import Challenge, Person, Run
-from segarena_server.runs.boards import BoardCache
+from segarena_server.runs.phase_leaderboard import BoardCache
 from segarena_server.runs.run_repository import close_run
 from segarena_server.runs.scores import visible_scores, withheld_reason
 

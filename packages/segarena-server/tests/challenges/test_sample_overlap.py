@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from segarena.errors import InvalidInput
-from segarena.protocol.sample_frames import pack_sample
+from segarena.protocol.sample_serialization import pack_sample
 from segarena.registry import build
 from segarena.samples import ImageSample
 from segarena_server.challenges.challenge_management import (
@@ -28,7 +28,7 @@ from segarena_server.challenges.sample_overlap import (
 from segarena_server.challenges.sample_pool import preview_phases
 from segarena_server.db.orm_models import Challenge
 from segarena_server.preflight import check
-from segarena_server.serving import open_site
+from segarena_server.server_process import open_site
 from segarena_server.settings import Settings
 
 PRACTICE = Phase(name="practice", kind="practice")

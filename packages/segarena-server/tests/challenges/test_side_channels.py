@@ -13,7 +13,7 @@ from segarena.protocol.replies import unpack_reply
 from segarena.protocol.turns import DialogueAnswer, TurnMessage, pack_turn
 from segarena_server.challenges.evaluation_request import ChargedTurn, EvaluationRequest, RunInfo
 from segarena_server.challenges.evaluator import Evaluator
-from segarena_server.challenges.time_charge import FIRST_TICK_S, reply_delay_s
+from segarena_server.challenges.turn_time_accounting import FIRST_TICK_S, reply_delay_s
 
 RUN = RunInfo(id="a", phase="final", name="a", samples=("p3",))
 SIDES = (48, 64)

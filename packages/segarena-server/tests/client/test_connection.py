@@ -8,8 +8,8 @@ from hashlib import sha256
 import pytest
 from fake import TOKEN, Arena, serving
 
+from segarena.client.challenge_server_api import Server
 from segarena.client.connection import Connection
-from segarena.client.server import Server
 from segarena.errors import RemoteError
 
 

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 import segarena
 from segarena.cli.main import app
 from segarena.client import connection
+from segarena.client.challenge_run_record import read_participation
 from segarena.client.participate import evaluate, read_scores, sessions
-from segarena.client.participation import read_participation
 from segarena.errors import (
     InvalidInput,
     PluginInvalid,

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from segarena.cli.main import app
 from segarena.client import commands
-from segarena.client.server import NextRunInfo, Server
+from segarena.client.challenge_server_api import NextRunInfo, Server
 from segarena.client.submission import detect_kind, pack_files
 from segarena.errors import InvalidInput, RemoteError
 

@@ -12,9 +12,9 @@ from real import SEED, at_work, describe, lay, token_of
 from sqlalchemy import select
 
 import segarena
+from segarena.client.challenge_run_record import read_participation
 from segarena.client.connection import Connection
 from segarena.client.participate import read_scores
-from segarena.client.participation import read_participation
 from segarena.client.run_display import score_lines
 from segarena.registry import build
 from segarena_server.db.orm_models import Turn

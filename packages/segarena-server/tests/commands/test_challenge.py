@@ -7,7 +7,7 @@ from segarena_server.audit_log import latest_events
 from segarena_server.auth.accounts import register
 from segarena_server.challenges.description import ChallengeDescription, Phase, challenge_text
 from segarena_server.commands.sign_in_locks import lift_locks
-from segarena_server.serving import open_site
+from segarena_server.server_process import open_site
 from segarena_server.settings import Settings
 
 pytest.importorskip("fastapi")

@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 from segarena.cli.main import app
 from segarena_server.auth.accounts import invite, register
 from segarena_server.db.orm_models import Challenge
-from segarena_server.serving import open_site
+from segarena_server.server_process import open_site
 from segarena_server.settings import Settings
 
 pytest.importorskip("fastapi")

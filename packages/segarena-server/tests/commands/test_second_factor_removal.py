@@ -6,11 +6,11 @@ from sqlalchemy import select
 from typer.testing import CliRunner
 
 from segarena.cli.main import app
+from segarena_server.auth.access_keys import create_key, find_key
 from segarena_server.auth.accounts import register
-from segarena_server.auth.keys import create_key, find_key
 from segarena_server.auth.second_factor import begin_set_up, codes_left, confirm_set_up, needs_code
 from segarena_server.db.orm_models import AuditEvent
-from segarena_server.serving import open_site
+from segarena_server.server_process import open_site
 from segarena_server.settings import Settings
 
 pytest.importorskip("fastapi")

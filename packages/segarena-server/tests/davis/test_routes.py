@@ -19,7 +19,7 @@ from segarena.davis import (
     scribbles2mask,
     scribbles2points,
 )
-from segarena.engine.store import RunFolder
+from segarena.engine.run_folder import RunFolder
 from segarena.errors import InvalidInput
 from segarena.registry import build
 from segarena_server.challenges.challenge_management import make_challenge

@@ -6,7 +6,7 @@ from PIL import Image
 from real import at_work, describe, lay, token_of
 
 from segarena.davis import DavisInteractiveSession, scribbles2mask
-from segarena.engine.store import RunFolder
+from segarena.engine.run_folder import RunFolder
 from segarena.errors import InvalidInput, PredictionInvalid, RunConflict
 from segarena.registry import build
 

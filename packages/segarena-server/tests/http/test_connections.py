@@ -7,7 +7,7 @@ import pytest
 
 from segarena_server.http import connections
 from segarena_server.pages import static
-from segarena_server.serving import open_site
+from segarena_server.server_process import open_site
 from segarena_server.settings import Limits, Settings
 
 HALF = b"GET /api/v1/ping HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Unfin"

@@ -6,7 +6,7 @@ from sqlalchemy import select
 
 from segarena_server.db.orm_models import Job
 from segarena_server.jobs.job_queue import cancel_job, enqueue_job, find_job
-from segarena_server.jobs.lease import finish_row, lease_row
+from segarena_server.jobs.row_leases import finish_row, lease_row
 
 
 def test_two_that_ask_at_the_same_moment_have_one_job(database):

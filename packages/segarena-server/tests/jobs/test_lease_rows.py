@@ -3,7 +3,7 @@
 import pytest
 
 from segarena_server.db.orm_models import Challenge, Job, Person, Run, RunSample, Turn
-from segarena_server.jobs import lease as leases
+from segarena_server.jobs import row_leases as leases
 from segarena_server.jobs.job_queue import enqueue_job, find_job
 
 

@@ -21,7 +21,7 @@ from segarena_server.mail.mail_outbox import (
 )
 from segarena_server.mail.smtp import MailSender, build_message
 from segarena_server.preflight import faults_of
-from segarena_server.serving import open_site
+from segarena_server.server_process import open_site
 from segarena_server.settings import MailSettings, Settings
 
 SENDER = "arena@lab.example"

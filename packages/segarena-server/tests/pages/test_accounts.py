@@ -9,7 +9,7 @@ from sqlalchemy import delete, select
 
 from segarena_server.auth.accounts import invite, set_state
 from segarena_server.db.orm_models import AccessKey, Attempt, AuditEvent, Person
-from segarena_server.serving import first_admin_link
+from segarena_server.server_process import first_admin_link
 
 PASSWORD = "a long password"
 

@@ -19,7 +19,7 @@ from segarena_server.db.orm_models import (
 )
 from segarena_server.mail.smtp import MailSender
 from segarena_server.privacy.personal_data import personal_data_of
-from segarena_server.serving import open_site
+from segarena_server.server_process import open_site
 from segarena_server.settings import MailSettings, Settings
 
 PATH = "/organise/challenges/cats/announcements"

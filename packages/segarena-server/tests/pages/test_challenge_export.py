@@ -13,7 +13,7 @@ from segarena_server.challenges.challenge_management import existing_challenge, 
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.db.orm_models import Person, Run
 from segarena_server.pages.challenge_export import export_challenge
-from segarena_server.serving import open_site
+from segarena_server.server_process import open_site
 from segarena_server.settings import Settings
 
 SECRET = 31415926535

@@ -9,7 +9,7 @@ from sqlalchemy import delete, select
 
 from segarena_server.db.orm_models import Attempt, AuditEvent, Person, QueuedEmail
 from segarena_server.mail.smtp import MailSender
-from segarena_server.serving import open_site
+from segarena_server.server_process import open_site
 from segarena_server.settings import MailSettings, Settings
 
 

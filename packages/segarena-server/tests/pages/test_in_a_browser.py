@@ -13,8 +13,8 @@ from starlette.routing import Route
 
 from segarena.client import participate
 from segarena_server.app import ROUTERS
+from segarena_server.auth.access_keys import create_key
 from segarena_server.auth.accounts import invite
-from segarena_server.auth.keys import create_key
 from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase, read_challenge
 from segarena_server.db.orm_models import Challenge as Row
@@ -23,7 +23,7 @@ from segarena_server.demos.demo_site import DEMO_ROLES, DemoSite
 from segarena_server.demos.demo_types import ChallengeDemo, DemoRun
 from segarena_server.extensions.site_sections import site_sections
 from segarena_server.jobs.job_queue import enqueue_job, find_job
-from segarena_server.serving import first_admin_link
+from segarena_server.server_process import first_admin_link
 from segarena_server.workers.kinds.challenge_preparation import (
     ChallengeJobRequest,
     PreviewChallenge,

@@ -13,7 +13,7 @@ from segarena_server.auth.accounts import invite
 from segarena_server.auth.second_factor import begin_set_up, confirm_set_up
 from segarena_server.db.orm_models import AccessKey, Attempt, Identity, Person
 from segarena_server.preflight import faults_of
-from segarena_server.serving import open_site
+from segarena_server.server_process import open_site
 from segarena_server.settings import OidcSettings, Settings
 
 pytest.importorskip("joserfc")

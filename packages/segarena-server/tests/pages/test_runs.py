@@ -10,7 +10,7 @@ from sqlalchemy import select
 from viewer_contents import viewer_contents
 
 import segarena
-from segarena.client.participation import read_participation
+from segarena.client.challenge_run_record import read_participation
 from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.db.orm_models import Run, RunSample, Turn

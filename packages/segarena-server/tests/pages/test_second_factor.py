@@ -11,7 +11,7 @@ import pyotp
 import pytest
 from sqlalchemy import delete, select
 
-from segarena_server.auth.keys import create_key
+from segarena_server.auth.access_keys import create_key
 from segarena_server.auth.permissions import cookie_name, session_cookie
 from segarena_server.auth.second_factor import needs_code
 from segarena_server.db.orm_models import (

@@ -18,8 +18,8 @@ from segarena_server.db.orm_models import Job, Person, Run, Submission
 from segarena_server.jobs.job_queue import REMOVE_NAME, find_job
 from segarena_server.privacy.account_deletion import delete_account
 from segarena_server.privacy.personal_data import personal_data_archive
-from segarena_server.runs.boards import BoardCache
-from segarena_server.serving import open_site
+from segarena_server.runs.phase_leaderboard import BoardCache
+from segarena_server.server_process import open_site
 from segarena_server.settings import Settings
 from segarena_server.workers.kinds.run_folder_jobs import RemoveName
 from segarena_server.workers.kinds.submission_inspection import InspectSubmission

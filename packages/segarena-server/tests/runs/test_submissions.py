@@ -18,10 +18,10 @@ from PIL import Image
 from sqlalchemy import select
 
 import segarena
-from segarena.engine.store import RunFolder
+from segarena.engine.run_folder import RunFolder
 from segarena.files.hashes import sha256
 from segarena.protocol.replies import unpack_reply
-from segarena.protocol.sample_frames import unpack_sample
+from segarena.protocol.sample_serialization import unpack_sample
 from segarena.protocol.turns import TurnMessage, pack_turn
 from segarena.segmenters.workers.sandbox import Sandbox
 from segarena_server.challenges.challenge_management import make_challenge

@@ -3,11 +3,11 @@
 import pytest
 
 from segarena.protocol.turns import TurnMessage, pack_turn
-from segarena_server.challenges.time_charge import TimeCharge
+from segarena_server.challenges.turn_time_accounting import TimeCharge
 from segarena_server.clock import Moment
 from segarena_server.db.orm_models import Challenge, Person, Run, RunSample, Turn
 from segarena_server.http_errors import Refusal
-from segarena_server.jobs import lease as leases
+from segarena_server.jobs import row_leases as leases
 from segarena_server.runs import turn_repository
 
 KEY = ("run", 0, 0)

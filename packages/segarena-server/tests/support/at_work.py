@@ -6,13 +6,13 @@ import time
 import httpx2
 
 from segarena.work.jobs import run_unit
+from segarena_server.auth.access_keys import create_key
 from segarena_server.auth.accounts import invite
 from segarena_server.auth.challenge_organisers import add_organiser
-from segarena_server.auth.keys import create_key
 from segarena_server.auth.permissions import cookie_name, session_cookie
 from segarena_server.challenges.challenge_repository import find_challenge
 from segarena_server.db.orm_models import Person, Run
-from segarena_server.serving import SiteServer
+from segarena_server.server_process import SiteServer
 from segarena_server.workers.worker import TaskExecutor
 
 

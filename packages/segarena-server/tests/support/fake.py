@@ -13,11 +13,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import msgspec
 
-from segarena.engine.lockstep import load_sample, open_sessions
+from segarena.engine.lockstep_dialogues import load_sample, open_sessions
 from segarena.engine.rows import Rows
-from segarena.protocol.frames import CONTENT_TYPE
+from segarena.protocol.message_frames import CONTENT_TYPE
 from segarena.protocol.replies import DialogueReply, Reply, pack_reply
-from segarena.protocol.sample_frames import pack_sample
+from segarena.protocol.sample_serialization import pack_sample
 from segarena.protocol.turns import unpack_turn
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.challenges.run_plan import challenge_info, participant_plan

@@ -5,11 +5,11 @@ import threading
 from contextlib import contextmanager
 from pathlib import Path
 
-from segarena_server.auth.keys import create_key
+from segarena_server.auth.access_keys import create_key
 from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.db.orm_models import Person
-from segarena_server.serving import SiteServer, open_site
+from segarena_server.server_process import SiteServer, open_site
 from segarena_server.settings import Settings
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from segarena_server import serving
+from segarena_server import server_process
 from segarena_server.db.database import Database
 from segarena_server.db.schema import bring_up_to_date, newest_revision, revision_of
 
@@ -27,5 +27,5 @@ def tables_made_once(folder):
         return before if before and before == newest_revision("") else bring_up_to_date(database)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(serving, "bring_up_to_date", begin)
+        patch.setattr(server_process, "bring_up_to_date", begin)
         yield begin

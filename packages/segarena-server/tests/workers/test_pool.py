@@ -23,8 +23,8 @@ from segarena.work.persistent_process import PersistentProcess
 from segarena.work.worker_handle import WorkerHandle
 from segarena_server.api.queue_position import job_queue_position
 from segarena_server.jobs.job_queue import cancel_job, enqueue_job, find_job
-from segarena_server.jobs.lease import new_lease
-from segarena_server.serving import open_site
+from segarena_server.jobs.row_leases import new_lease
+from segarena_server.server_process import open_site
 from segarena_server.settings import Settings
 from segarena_server.workers import job_runner, pool
 from segarena_server.workers.job_runner import JobKind, JobRunner
@@ -279,7 +279,7 @@ def test_the_place_in_the_queue_is_told(site, runner):
 
 
 def test_the_process_of_a_cancelled_job_is_ended_at_the_next_renewal(site, monkeypatch):
-    monkeypatch.setattr("segarena_server.workers.runner._RENEW_EVERY_S", 0.0)
+    monkeypatch.setattr("segarena_server.workers.leased_row_runner._RENEW_EVERY_S", 0.0)
     ended = []
 
     class Watched(Here):

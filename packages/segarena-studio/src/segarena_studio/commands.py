@@ -15,7 +15,7 @@ import typer
 from segarena.errors import InvalidInput
 from segarena.terminal.exit_codes import one_line_errors
 from segarena_server.server_log import log_to
-from segarena_server.serving import SiteServer
+from segarena_server.server_process import SiteServer
 from segarena_server.site import Site
 from segarena_studio.annotation.demo_projects import PROJECTS
 from segarena_studio.annotation.folder_masks import list_pictures_with_masks, start_from_masks

@@ -10,12 +10,12 @@ from pathlib import Path
 from sqlalchemy import select
 
 from segarena.errors import InvalidInput, StoreError
+from segarena_server.auth.access_keys import create_key, end_keys
 from segarena_server.auth.accounts import fold_name
-from segarena_server.auth.identities import NO_PASSWORD
-from segarena_server.auth.keys import create_key, end_keys
+from segarena_server.auth.oidc_identities import NO_PASSWORD
 from segarena_server.config_file import own_settings, read_settings
 from segarena_server.db.orm_models import Person
-from segarena_server.serving import open_site
+from segarena_server.server_process import open_site
 from segarena_server.settings import Limits, Settings
 from segarena_server.site import Site
 from segarena_server.storage.data_folder import DataFolder

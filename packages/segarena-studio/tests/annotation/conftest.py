@@ -2,7 +2,7 @@
 
 import pytest
 
-from segarena_server.serving import open_site
+from segarena_server.server_process import open_site
 from segarena_server.settings import Settings
 
 

@@ -19,7 +19,7 @@ from msgspec.json import decode
 from postgres import Postgres, programs
 
 from segarena.systems.scenes.model.scene import SceneSet
-from segarena_server.serving import open_site
+from segarena_server.server_process import open_site
 from segarena_server.settings import Settings
 from segarena_studio.annotation.access import find_task
 from segarena_studio.annotation.assignment import deal_tasks, next_task

@@ -8,7 +8,7 @@ from annotation_fixtures import picture, someone
 from PIL import Image
 from sqlalchemy import select
 
-from segarena_server.serving import open_site
+from segarena_server.server_process import open_site
 from segarena_server.settings import Settings
 from segarena_studio.annotation.drafts import read_newest_draft
 from segarena_studio.annotation.folder_masks import (

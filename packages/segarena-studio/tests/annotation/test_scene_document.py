@@ -5,7 +5,7 @@ import pytest
 from annotation_fixtures import box, scene, text_of
 
 from segarena.errors import InvalidInput
-from segarena.systems.scenes.checks.quality import check_scene
+from segarena.systems.scenes.checks.single_annotation_checks import check_scene
 from segarena.systems.scenes.files.formats import format_losses, read_scenes, write_scenes
 from segarena.systems.scenes.measures.annotation_statistics import measure_annotation
 from segarena.systems.scenes.measures.drawings import drawing_of_scene

@@ -6,7 +6,7 @@ from postgres import Postgres, programs
 
 from segarena_server.auth.accounts import register
 from segarena_server.db.orm_models import Person
-from segarena_server.serving import open_site
+from segarena_server.server_process import open_site
 from segarena_server.settings import Settings
 from segarena_studio.annotation.invitations import (
     accept_invitation,

@@ -14,8 +14,8 @@ import pytest
 
 import segarena
 from segarena.engine import evaluate
+from segarena.engine.human_dialogue_files import PersonPrompts, RunInfo, Seats
 from segarena.engine.human_page_server import NoPageServer, PeopleSettings
-from segarena.engine.seat_files import PersonPrompts, RunInfo, Seats
 from segarena.errors import InvalidInput
 from segarena_studio.human_user.page_server import open_pages
 

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 import segarena
+from segarena.engine.human_dialogue_files import Seats
 from segarena.engine.human_page_server import PeopleSettings
-from segarena.engine.seat_files import Seats
 
 PATIENCE_S = 60
 

@@ -15,7 +15,7 @@ from annotation_fixtures import (
 )
 
 from segarena.plugin_spec import PluginSpec
-from segarena_studio.assistance.assistants import assistants_of
+from segarena_studio.assistance.offered_segmenters import assistants_of
 from segarena_studio.assistance.prompt_messages import ClickMessage
 from segarena_studio.assistance.segmenter_process import (
     AnswerRequest,

@@ -15,7 +15,7 @@ from annotation_fixtures import (
 )
 from sqlalchemy import event
 
-from segarena_studio.annotation import check_cache
+from segarena_studio.annotation import scene_check_cache
 from segarena_studio.annotation.drafts import MOST_BYTES
 from segarena_studio.pages import editor_api
 
@@ -240,13 +240,13 @@ def test_a_save_takes_a_bounded_number_of_statements(served, people, task):
 @pytest.mark.long
 def test_finishing_a_large_scene_tells_the_progress_of_its_checks(people, task, monkeypatch):
     going = threading.Event()
-    check_document = check_cache.check_document
+    check_document = scene_check_cache.check_document
 
     def slow_check(*given, **options):
         assert going.wait(30)
         return check_document(*given, **options)
 
-    monkeypatch.setattr(check_cache, "check_document", slow_check)
+    monkeypatch.setattr(scene_check_cache, "check_document", slow_check)
     monkeypatch.setattr(editor_api, "_CHECK_WAIT_S", 0.05)
     anna = people["Anna"]
     # A drawing that no other test has, because the server remembers the checks of drawings.

@@ -6,7 +6,7 @@ import re
 import pytest
 from annotation_fixtures import cookies_of, project_of, someone
 
-from segarena_server.auth.keys import LIFETIME_S
+from segarena_server.auth.access_keys import LIFETIME_S
 from segarena_server.db.orm_models import AccessKey
 from segarena_studio.annotation.projects import list_members, remove_member, set_member
 from segarena_studio.orm_models import Project

@@ -9,8 +9,8 @@ from input_devices import Pen
 
 import segarena
 from segarena.engine import evaluate
+from segarena.engine.human_dialogue_files import Seats
 from segarena.engine.human_page_server import NoPageServer
-from segarena.engine.seat_files import Seats
 from segarena.records.prompts import read_prompts
 from segarena_studio.human_user.run_registry import register_run
 

@@ -8,7 +8,7 @@ from postgres import Postgres, programs
 from sqlalchemy import func, select
 from study_fixtures import ParticipantClient, answer, link_of, study_of
 
-from segarena_server.serving import open_site
+from segarena_server.server_process import open_site
 from segarena_server.settings import Settings
 from segarena_studio.studies.orm_models import StudyCode, StudyTrial
 

@@ -9,7 +9,7 @@ import numpy as np
 from PIL import Image
 from sqlalchemy import select
 
-from segarena_server.auth.keys import create_key
+from segarena_server.auth.access_keys import create_key
 from segarena_server.auth.permissions import cookie_name, session_cookie
 from segarena_server.db.orm_models import Person
 from segarena_studio.annotation.agreement import compare_pending, find_pending_pairs

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from segarena.engine.store import RunFolder
+from segarena.engine.run_folder import RunFolder
 from segarena.errors import SegarenaError
 from segarena_studio.viewer.catalog import open_catalog
 from segarena_studio.viewer.table_query import TableQuery

@@ -5,7 +5,7 @@ import pytest
 
 import segarena
 from segarena.arrays.rle import decode_rle
-from segarena.engine.store import RunFolder
+from segarena.engine.run_folder import RunFolder
 from segarena.errors import UntrustedPlugin
 from segarena_studio.viewer.dialogue_replay import replay_dialogue
 

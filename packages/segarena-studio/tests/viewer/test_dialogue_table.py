@@ -2,7 +2,7 @@
 
 import pytest
 
-from segarena.engine.store import RunFolder
+from segarena.engine.run_folder import RunFolder
 from segarena_studio.viewer import dialogue_table as tables
 from segarena_studio.viewer.dialogue_table import DialogueTable
 from segarena_studio.viewer.table_query import TableQuery

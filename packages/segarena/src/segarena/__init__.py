@@ -15,10 +15,10 @@ from segarena.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from segarena.dialogue import Dialogue, Lift, Prediction
+    from segarena.engine.custom_loop_sessions import sessions
     from segarena.engine.evaluate import evaluate
     from segarena.engine.forecast import Forecast, forecast
-    from segarena.engine.script_sessions import sessions
-    from segarena.engine.store import RunFolder
+    from segarena.engine.run_folder import RunFolder
     from segarena.engine.user_query import next_prompts
     from segarena.errors import SegarenaError
     from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Scribble
@@ -33,8 +33,8 @@ _HOMES = {
     "engine.user_query": ("next_prompts",),
     "engine.evaluate": ("evaluate",),
     "engine.forecast": ("Forecast", "forecast"),
-    "engine.script_sessions": ("sessions",),
-    "engine.store": ("RunFolder",),
+    "engine.custom_loop_sessions": ("sessions",),
+    "engine.run_folder": ("RunFolder",),
     "errors": ("SegarenaError",),
     "prompts": ("Box", "Click", "Lasso", "Limits", "MaskPrompt", "Scribble"),
     "reports": ("write_report",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from segarena.systems.videos.scribbles.files import fuse_scribbles, is_empty
 from segarena.systems.videos.session.davis import DavisInteractiveSession
-from segarena.systems.videos.session.published_functions import (
+from segarena.systems.videos.session.davisinteractive_functions import (
     InteractiveScribblesRobot,
     annotated_frames,
     annotated_frames_object,

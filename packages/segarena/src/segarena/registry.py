@@ -229,7 +229,7 @@ def _list_folders() -> list[str]:
 
 @contextmanager
 def only_built_in() -> Generator[None]:
-    """Restrict `find` and `build` to plug-ins of segarena that start no programs; see `segarena.records.trust`."""
+    """Restrict `find` and `build` to own plug-ins that start no programs; see `segarena.records.plugin_trust`."""
     before = _is_guarded.set(True)
     try:
         yield

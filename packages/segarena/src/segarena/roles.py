@@ -38,7 +38,7 @@ class Segmenter(Protocol):
     receives it as `dialogue.previous.logits`.
 
     For optional capabilities (accepted prompts and samples, cacheable encodings, ...) see
-    `segarena.capabilities`.
+    `segarena.plugin_capabilities`.
     """
 
     def encode(self, sample: Sample) -> Any:
@@ -116,7 +116,7 @@ class User(Protocol):
 
     A user must be deterministic: the same turn gives the same prompts. Take random numbers only
     from `turn.rng`. For optional capabilities (correcting several objects, giving no prompts,
-    sharing work, ...) see `segarena.capabilities`.
+    sharing work, ...) see `segarena.plugin_capabilities`.
     """
 
     def next(self, turn: Turn) -> Sequence[Prompt] | None:
@@ -140,7 +140,7 @@ class Metric(Protocol):
         parts: optional; `parts(comparison) -> {column: array (objects, frames)}`, stored in a
             separate table.
         contradicts: optional; detects impossible recorded values, see
-            `segarena.capabilities.ValueChecker`.
+            `segarena.plugin_capabilities.ValueChecker`.
     """
 
     columns: tuple[str, ...]

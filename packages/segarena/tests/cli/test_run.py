@@ -383,7 +383,7 @@ def test_durations_read_in_the_unit_that_fits(seconds, text):
 
 
 def test_a_second_run_with_the_same_cache_encodes_nothing_again(segarena, monkeypatch):
-    monkeypatch.setattr("segarena.engine.embeddings.WORTH", 0.0)
+    monkeypatch.setattr("segarena.engine.encoding_cache.WORTH", 0.0)
     base = (
         "run",
         "-s",

@@ -10,8 +10,8 @@ from PIL import Image
 
 import segarena
 from segarena.datasets.folder import Folder
+from segarena.engine.run_folder import RunFolder
 from segarena.engine.run_integrity import check_run
-from segarena.engine.store import RunFolder
 from segarena.errors import SampleInvalid
 from segarena.roles import Benchmark
 from segarena.systems.clicks.datasets.click_datasets import davis345

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from segarena.engine.lockstep import load_sample, open_sessions
+from segarena.engine.lockstep_dialogues import load_sample, open_sessions
 from segarena.engine.plan import make_plan
 from segarena.errors import WorkStopped
 

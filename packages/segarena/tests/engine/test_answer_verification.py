@@ -11,15 +11,15 @@ from rich.console import Console
 from segarena import RunFolder, write_report
 from segarena.arrays.rle import encode_rle
 from segarena.engine.answer_verification import verify_answers
-from segarena.engine.lockstep import run_sample
-from segarena.engine.plan import make_plan
-from segarena.engine.replay import (
+from segarena.engine.dialogue_replay import (
     ReplayRequest,
     agreement,
     answers_in,
     replay_cast,
     replay_dialogues,
 )
+from segarena.engine.lockstep_dialogues import run_sample
+from segarena.engine.plan import make_plan
 from segarena.engine.time_limit import TimeLimit
 from segarena.errors import InvalidInput
 from segarena.records.configuration import Agreement

@@ -19,10 +19,10 @@ from segarena.engine.forecast_run import (
     read_timed_sample,
 )
 from segarena.engine.forecast_subset import SampleWorkload, evenly_spaced, open_session_subset
-from segarena.engine.lockstep import load_sample
+from segarena.engine.lockstep_dialogues import load_sample
 from segarena.engine.plan import make_plan
+from segarena.engine.run_folder import RunFolder
 from segarena.engine.sample_job import SampleResult
-from segarena.engine.store import RunFolder
 from segarena.errors import InvalidInput, SegarenaError
 from segarena.work.cluster.executor import Ray
 from segarena.work.executors import make_executor

@@ -19,7 +19,7 @@ from segarena import (
     VideoSample,
     VolumeSample,
 )
-from segarena.engine import embeddings
+from segarena.engine import encoding_cache
 from segarena.engine.plan import make_plan
 from segarena.errors import InvalidInput, PluginInvalid
 from segarena.roles import Finding, TimeBudget
@@ -373,9 +373,9 @@ def test_a_segmenter_is_not_asked_in_a_silent_round_and_its_last_answer_stands(t
 
 
 def test_supports_are_kept_as_far_as_memory_allows(monkeypatch):
-    monkeypatch.setattr(embeddings, "SUPPORTS_BYTES", 250)
+    monkeypatch.setattr(encoding_cache, "SUPPORTS_BYTES", 250)
     own = Recorder()
-    encoder = embeddings.Encoder(own)
+    encoder = encoding_cache.Encoder(own)
     images = [
         ImageSample(id=str(number), image=np.full((5, 6, 3), number, np.uint8))
         for number in range(4)

@@ -3,7 +3,7 @@
 import pytest
 
 import segarena
-from segarena.engine.store import RunFolder
+from segarena.engine.run_folder import RunFolder
 
 pytestmark = pytest.mark.usefixtures("quick_workers")
 

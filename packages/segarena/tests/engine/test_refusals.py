@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from segarena.engine import lockstep
+from segarena.engine import lockstep_dialogues
 from segarena.engine import plan as planning
 from segarena.engine.evaluate import evaluate
 from segarena.engine.plan import make_plan
@@ -26,7 +26,7 @@ def failures(folder):
 @pytest.fixture
 def one_limit(monkeypatch):
     """Give all calls the same time limit, so that none of the others is ended on a busy machine."""
-    monkeypatch.setattr(lockstep, "SLOW_CALLS", 1)
+    monkeypatch.setattr(lockstep_dialogues, "SLOW_CALLS", 1)
 
 
 @pytest.mark.long

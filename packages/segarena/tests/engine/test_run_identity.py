@@ -11,7 +11,7 @@ import pytest
 
 from segarena import RunFolder
 from segarena.engine import run_identity as identity_module
-from segarena.engine.embeddings import class_source_files
+from segarena.engine.encoding_cache import class_source_files
 from segarena.errors import InvalidInput, RunConflict
 from segarena.files import hash_cache
 from segarena.files.hash_cache import hash_files

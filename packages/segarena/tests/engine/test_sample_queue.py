@@ -16,7 +16,7 @@ import pytest
 from segarena import RunFolder
 from segarena.errors import InvalidInput, RunConflict, RunMissing, StoreError, WorkError
 from segarena.work.sharing.claims import Claims
-from segarena.work.sharing.presence import Sharer, present_sharers
+from segarena.work.sharing.process_heartbeats import Sharer, present_sharers
 
 pytestmark = pytest.mark.usefixtures("quick_workers")
 

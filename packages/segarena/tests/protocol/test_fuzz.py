@@ -10,9 +10,9 @@ import pytest
 from messages import ID, OBJECTS, SHAPE, reply, samples, turn
 
 from segarena.errors import InvalidInput
-from segarena.protocol.frames import read_frame
+from segarena.protocol.message_frames import read_frame
 from segarena.protocol.replies import pack_reply, unpack_reply
-from segarena.protocol.sample_frames import pack_sample, unpack_sample
+from segarena.protocol.sample_serialization import pack_sample, unpack_sample
 from segarena.protocol.turns import pack_turn, read_turn_header, unpack_turn
 
 READ_TURN = partial(unpack_turn, shape=SHAPE, objects=OBJECTS)

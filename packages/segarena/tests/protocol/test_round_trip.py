@@ -23,7 +23,7 @@ from segarena.dialogue import Prediction
 from segarena.errors import InvalidInput, InvalidMask
 from segarena.protocol.mask_encoding import decode_mask, encode_mask, max_mask_bytes
 from segarena.protocol.replies import pack_reply, unpack_reply
-from segarena.protocol.sample_frames import pack_sample, unpack_sample
+from segarena.protocol.sample_serialization import pack_sample, unpack_sample
 from segarena.protocol.turns import (
     DialogueAnswer,
     TurnMessage,

@@ -6,10 +6,10 @@ import pytest
 from rich.console import Console
 from viewer_contents import viewer_contents
 
-import segarena.reports.gallery
+import segarena.reports.dialogue_gallery
 from segarena.registry import build
 from segarena.reports import write_report
-from segarena.reports.gallery import all_dialogue_keys, make_gallery
+from segarena.reports.dialogue_gallery import all_dialogue_keys, make_gallery
 from segarena.reports.hardest_targets import gallery_keys, ranked_targets
 from segarena.reports.pages import page_of
 from segarena.reports.recorded_run import read_runs
@@ -365,7 +365,9 @@ def test_a_sample_that_is_gone_costs_only_its_card(make_run, make_ramps):
 def test_only_the_samples_of_the_gallery_are_loaded(make_run, make_ramps, monkeypatch):
     own = page_of(read_runs([make_run(make_ramps())], trust=True))
     dataset = build("dataset", f"{own.runs[0].dataset}(count=4)")
-    monkeypatch.setattr(segarena.reports.gallery, "open_run_dataset", lambda run: (dataset, ""))
+    monkeypatch.setattr(
+        segarena.reports.dialogue_gallery, "open_run_dataset", lambda run: (dataset, "")
+    )
     make_gallery(
         own,
         own.pictures,

@@ -10,7 +10,7 @@ import pytest
 from viewer_contents import viewer_contents
 
 from segarena.errors import PluginInvalid, UntrustedPlugin
-from segarena.records.trust import restrict_plugins
+from segarena.records.plugin_trust import restrict_plugins
 from segarena.registry import find
 from segarena.reports.pages import page_of
 from segarena.reports.recorded_run import read_runs

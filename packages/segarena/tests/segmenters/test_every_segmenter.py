@@ -16,7 +16,7 @@ import pytest
 
 from segarena import evaluate, registry
 from segarena.dialogue import Dialogue, Prediction, as_prediction
-from segarena.engine.embeddings import from_bytes, to_bytes
+from segarena.engine.encoding_cache import from_bytes, to_bytes
 from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Scribble
 from segarena.samples import ImageSample, Support, Target, VideoSample, VolumeSample
 

@@ -18,13 +18,13 @@ from segarena.terminal.worker_options import WORKERS_OPTION
 from segarena_people.collection import find_dataset
 from segarena_people.comparison.answer_features import picture_reader
 from segarena_people.comparison.answers import COMPARABLE_KINDS
-from segarena_people.comparison.participants import named_plugin
 from segarena_people.comparison.report_page import encode_comparison, write_comparison
 from segarena_people.comparison.segmenter_comparison import (
     check_segmenters,
     compare_segmenters,
     rank_runs,
 )
+from segarena_people.comparison.simulated_user_checks import named_plugin
 from segarena_people.comparison.terminal_report import show_comparison
 from segarena_people.comparison.user_comparison import compare_users
 

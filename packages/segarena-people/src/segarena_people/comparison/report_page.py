@@ -28,6 +28,7 @@ from segarena_people.comparison.figures import (
     separation_figure,
 )
 from segarena_people.comparison.gallery import PictureReader, build_cards, build_guessing_pairs
+from segarena_people.comparison.prompt_time_table import prompt_time_sheet
 from segarena_people.comparison.result_sheets import (
     AUC_DEFINITION,
     bias_sheet,
@@ -41,7 +42,6 @@ from segarena_people.comparison.result_sheets import (
 )
 from segarena_people.comparison.results import ScopeResult
 from segarena_people.comparison.segmenter_ranking import SegmenterRanking
-from segarena_people.comparison.time_sheet import prompt_time_sheet
 from segarena_people.comparison.user_comparison import PEOPLE, UserComparison
 from segarena_people.comparison.verdict_sentences import ranking_verdict, user_verdict
 from segarena_people.prompts import PersonPrompt

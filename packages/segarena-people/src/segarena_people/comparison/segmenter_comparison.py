@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.benchmark_rules import Statistic
-from segarena.capabilities import ignores_image, segmenter_capabilities
 from segarena.errors import InvalidInput
+from segarena.plugin_capabilities import ignores_image, segmenter_capabilities
 from segarena.plugin_spec import Plugin, PluginSpec
 from segarena.registry import build, find, plugins_by_name
 from segarena.reports.people_section import human_rounds_of
@@ -26,9 +26,9 @@ from segarena.work.jobs import Workers
 from segarena.work.progress import OnProgress, ignore_progress
 from segarena_people.collection import CollectedPrompt
 from segarena_people.comparison.answers import COMPARABLE_KINDS, open_collection, select_answers
-from segarena_people.comparison.participants import named_plugin
 from segarena_people.comparison.segmenter_dialogues import AnswerRounds, DialogueJob
 from segarena_people.comparison.segmenter_ranking import SegmenterRanking, rank_segmenters
+from segarena_people.comparison.simulated_user_checks import named_plugin
 from segarena_people.comparison.work_cache import collection_hash, plugin_identity, run_cached
 
 StatisticArray = NDArray[np.float64]

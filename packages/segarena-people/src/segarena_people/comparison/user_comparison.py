@@ -33,12 +33,16 @@ from segarena_people.comparison.answers import (
     question_key,
     select_answers,
 )
-from segarena_people.comparison.participants import check_users, named_plugin, picture_notes
 from segarena_people.comparison.results import (
     AnswerScope,
     ScopeResult,
     SeparationResult,
     UserResult,
+)
+from segarena_people.comparison.simulated_user_checks import (
+    check_users,
+    named_plugin,
+    picture_notes,
 )
 from segarena_people.comparison.two_sample_tests import (
     FEWEST_ANSWERS,
@@ -48,7 +52,7 @@ from segarena_people.comparison.two_sample_tests import (
     run_tests,
 )
 from segarena_people.comparison.work_cache import collection_hash, plugin_identity, run_cached
-from segarena_people.measures.goal_shape import GoalShape
+from segarena_people.measures.goal_mask_geometry import GoalShape
 from segarena_people.measures.user_shift import BEHAVIOUR_MEASURES
 
 FeatureTable = NDArray[np.float64]

@@ -15,11 +15,11 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.capabilities import UserCapabilities, user_capabilities
 from segarena.dialogue import Dialogue, Prediction
 from segarena.engine.random_streams import random_stream
 from segarena.errors import InvalidInput
 from segarena.multi_object import compare_prediction, empty_comparison
+from segarena.plugin_capabilities import UserCapabilities, user_capabilities
 from segarena.prompts import Box, Click, Lasso, Prompt, Scribble, check_prompt
 from segarena.roles import Turn, User
 from segarena.samples import ImageSample, Mask, Target, VolumeSample

@@ -9,9 +9,9 @@ import numpy as np
 
 from segarena.users.stroke_model.candidate_features import CandidateMeter, context_features
 from segarena.users.stroke_model.candidates import draw_candidates
+from segarena.users.stroke_model.drawing_surface import ComplexPoints, DrawingSurface, FloatArray
 from segarena.users.stroke_model.model import StrokeModel
 from segarena.users.stroke_model.slice_distance import distances_to_strokes
-from segarena.users.stroke_model.surface import ComplexPoints, DrawingSurface, FloatArray
 
 _MOST_PAIRS = 300
 _CANDIDATES = 24

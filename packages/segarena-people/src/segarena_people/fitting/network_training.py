@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import MissingExtra
+from segarena.users.stroke_model.drawing_surface import FloatArray
 from segarena.users.stroke_model.network import Network
-from segarena.users.stroke_model.surface import FloatArray
 
 # Logit of a class without rows, so low that the class is practically never sampled.
 _UNSEEN_LOGIT = -12.0

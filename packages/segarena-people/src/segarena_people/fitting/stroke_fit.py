@@ -13,14 +13,14 @@ from segarena.samples import Mask
 from segarena.users.stroke_model.candidate_features import CandidateMeter, context_features
 from segarena.users.stroke_model.candidates import TURN_CLASSES, draw_candidates
 from segarena.users.stroke_model.drawing_agents import START_DIRECTIONS
-from segarena.users.stroke_model.model import PlanModel, StrokeModel
-from segarena.users.stroke_model.network import Network
-from segarena.users.stroke_model.surface import (
+from segarena.users.stroke_model.drawing_surface import (
     ComplexPoints,
     DrawingSurface,
     FloatArray,
     build_surface,
 )
+from segarena.users.stroke_model.model import PlanModel, StrokeModel
+from segarena.users.stroke_model.network import Network
 from segarena_people.fitting.cohesion_fit import SlicePair, fit_cohesion
 from segarena_people.fitting.network_training import TrainingConfig, train_network
 from segarena_people.fitting.stroke_tracing import resample_line, trace_strokes

@@ -10,7 +10,7 @@ import numpy as np
 
 from segarena.users.stroke_model.candidates import TURN_CLASSES, TURN_EDGES, sample_start_points
 from segarena.users.stroke_model.drawing_agents import START_DIRECTIONS, DrawingAgents
-from segarena.users.stroke_model.surface import ComplexPoints, DrawingSurface, FloatArray
+from segarena.users.stroke_model.drawing_surface import ComplexPoints, DrawingSurface, FloatArray
 
 # Number of points sampled as non-starts for each true line start.
 _OTHER_STARTS = 24

@@ -19,7 +19,7 @@ import numpy as np
 
 from segarena.errors import SampleInvalid
 from segarena.systems.clicks.crowd.clicks_table import read_clicks
-from segarena.systems.clicks.crowd.dataset_instances import match_dataset, target_loader
+from segarena.systems.clicks.crowd.clicks_table_matching import match_dataset, target_loader
 from segarena.systems.clicks.crowd.instances import TargetLoader, place_clicks, read_previous_mask
 from segarena_people.import_format import (
     ImportedPrompt,

@@ -9,7 +9,7 @@ from segarena.arrays.boxes import window_start
 from segarena.errors import InvalidPrompt
 from segarena.prompts import Box
 from segarena.samples import Mask
-from segarena_people.measures.goal_shape import GoalShape
+from segarena_people.measures.goal_mask_geometry import GoalShape
 
 BOX_FEATURES: dict[str, str] = {
     "top": "distance of the upper edge outside that of the goal, divided by the goal's height",

@@ -11,7 +11,7 @@ from segarena.arrays.boxes import window_start
 from segarena.errors import InvalidPrompt
 from segarena.prompts import Click
 from segarena.samples import Mask
-from segarena_people.measures.goal_shape import GoalShape
+from segarena_people.measures.goal_mask_geometry import GoalShape
 
 CLICK_FEATURES: dict[str, str] = {
     "row": "vertical position in the goal's box, 0 at its upper edge, 1 at its lower edge",

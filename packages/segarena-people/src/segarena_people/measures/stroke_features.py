@@ -29,7 +29,7 @@ from segarena.arrays.distance_transform import squared_distance
 from segarena.arrays.thinning import thin
 from segarena.errors import InvalidMask
 from segarena.samples import Mask
-from segarena_people.measures.goal_shape import GoalShape
+from segarena_people.measures.goal_mask_geometry import GoalShape
 
 STROKE_FEATURES: dict[str, str] = {
     "length": "logarithm of the line's number of pixels divided by the square root of the goal's area",

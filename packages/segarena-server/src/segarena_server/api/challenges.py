@@ -17,7 +17,7 @@ from segarena_server.challenges.challenge_repository import (
     cached_info,
     find_challenge,
 )
-from segarena_server.challenges.time_charge import TIME_RULE
+from segarena_server.challenges.turn_time_accounting import TIME_RULE
 from segarena_server.http_errors import API
 from segarena_server.prometheus import database_metrics
 from segarena_server.storage.disk_check import CHECK_EVERY_S, DiskCheck

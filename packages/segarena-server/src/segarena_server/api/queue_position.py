@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 
-from segarena_server.challenges.time_charge import reply_delay_s
+from segarena_server.challenges.turn_time_accounting import reply_delay_s
 from segarena_server.db.orm_models import Job, Run, Turn
 from segarena_server.extensions.job_kinds import job_kinds
 from segarena_server.jobs.job_queue import END_RUN, find_job

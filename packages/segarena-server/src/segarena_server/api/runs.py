@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, JSONResponse, Response
 
-from segarena.protocol.frames import CONTENT_TYPE
+from segarena.protocol.message_frames import CONTENT_TYPE
 from segarena_server.api.queue_position import run_queue_position, turn_queue_position
 from segarena_server.audit_log import record_event
 from segarena_server.auth.permissions import Visitor, require_role, site_of, visitor_of
@@ -19,8 +19,8 @@ from segarena_server.auth.teams import team_of
 from segarena_server.challenges.challenge_repository import find_challenge, find_phase, pool_of
 from segarena_server.db.orm_models import Challenge, Run, Team
 from segarena_server.http.request_body import read_json
-from segarena_server.runs.boards import board_cache, rank_of
 from segarena_server.runs.delayed_replies import as_participant_sees, delayed_turns
+from segarena_server.runs.phase_leaderboard import board_cache, rank_of
 from segarena_server.runs.run_repository import (
     INTERACTIVE_KINDS,
     RunRequest,

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
-from segarena.protocol.frames import CONTENT_TYPE
+from segarena.protocol.message_frames import CONTENT_TYPE
 from segarena_server import http_errors
 from segarena_server.api.queue_position import turn_queue_position
 from segarena_server.auth.permissions import require_role, site_of, visitor_of

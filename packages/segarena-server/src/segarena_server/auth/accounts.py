@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from segarena.errors import InvalidInput
-from segarena_server.auth.keys import create_key, end_keys, find_key
+from segarena_server.auth.access_keys import create_key, end_keys, find_key
 from segarena_server.auth.lookalike_names import looks_like_any, mixes_scripts
 from segarena_server.db.orm_models import ROLES, AccessKey, ChallengeOrganiser, Person, Team
 

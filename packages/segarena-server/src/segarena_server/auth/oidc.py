@@ -23,7 +23,7 @@ from joserfc.errors import JoseError
 from joserfc.jwk import KeySet
 
 from segarena.errors import SegarenaError
-from segarena_server.auth.identities import ProviderIdentity
+from segarena_server.auth.oidc_identities import ProviderIdentity
 from segarena_server.settings import OidcSettings, is_loopback
 
 _ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")

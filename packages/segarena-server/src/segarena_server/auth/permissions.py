@@ -15,9 +15,9 @@ from sqlalchemy.orm import Session
 from segarena.files.hashes import sha256
 from segarena_server import http_errors
 from segarena_server.audit_log import record_event
+from segarena_server.auth.access_keys import BY_PROVIDER, find_key
 from segarena_server.auth.accounts import is_at_least
 from segarena_server.auth.challenge_organisers import organised_challenges
-from segarena_server.auth.keys import BY_PROVIDER, find_key
 from segarena_server.auth.second_factor import needs_code
 from segarena_server.challenges.interfaces import interface_of
 from segarena_server.db.database import DatabaseAway

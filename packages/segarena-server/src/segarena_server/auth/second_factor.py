@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from segarena.files.hashes import sha256
 from segarena_server.audit_log import record_event
-from segarena_server.auth.keys import end_keys
+from segarena_server.auth.access_keys import end_keys
 from segarena_server.db.orm_models import AccessKey, RecoveryCode, SecondFactor
 
 RECOVERY_CODES = 10

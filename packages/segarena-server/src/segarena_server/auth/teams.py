@@ -12,8 +12,8 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from segarena.errors import InvalidInput
+from segarena_server.auth.access_keys import create_key, end_keys, find_key
 from segarena_server.auth.accounts import check_lookalikes, fold_name
-from segarena_server.auth.keys import create_key, end_keys, find_key
 from segarena_server.db.orm_models import Person, Run, Team
 
 

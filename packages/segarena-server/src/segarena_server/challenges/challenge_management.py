@@ -31,6 +31,7 @@ from segarena_server.challenges.challenge_repository import (
 from segarena_server.challenges.description import ChallengeDescription, Phase, challenge_text
 from segarena_server.challenges.evaluator import Evaluator
 from segarena_server.challenges.interfaces import check_interfaces
+from segarena_server.challenges.participation_terms import store_terms
 from segarena_server.challenges.run_sizes import with_known_run_sizes, with_run_sizes
 from segarena_server.challenges.sample_overlap import PhaseSamples, SampleSignature
 from segarena_server.challenges.sample_pool import (
@@ -43,7 +44,6 @@ from segarena_server.challenges.sample_pool import (
     phase_samples,
     pools_of,
 )
-from segarena_server.challenges.terms import store_terms
 from segarena_server.db.orm_models import Challenge, ChallengeOrganiser, PooledSample, Run
 from segarena_server.site import Site
 

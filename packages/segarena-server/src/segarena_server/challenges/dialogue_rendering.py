@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 import msgspec
 
 from segarena.engine.rows import Rows
-from segarena.engine.store import RunFolder
+from segarena.engine.run_folder import RunFolder
 from segarena.records.configuration import RunConfiguration
 from segarena.records.prompts import RecordedPrompt
 from segarena.reports.overlays import prompt_css_class, prompt_points

@@ -20,7 +20,7 @@ from segarena.engine.rows import Rows
 from segarena.errors import SampleInvalid
 from segarena.protocol.participant_dialogue import ParticipantDialogue
 from segarena.protocol.replies import unpack_reply
-from segarena.protocol.sample_frames import unpack_sample
+from segarena.protocol.sample_serialization import unpack_sample
 from segarena.protocol.turns import unpack_turn
 from segarena.reports.round_table import DialogueId
 from segarena.roles import Finding

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.arrays.rle import unpack_lengths
-from segarena.engine.store import RunFolder
+from segarena.engine.run_folder import RunFolder
 from segarena.errors import StoreError
 
 EQUAL_IOU = 0.99

@@ -31,7 +31,8 @@ class ChargedTurn:
 
     Attributes:
         body: the received bytes, which are untrusted and parsed only during the evaluation.
-        charged_s: seconds since the previous reply, see `segarena_server.challenges.time_charge`; 0 for the first turn.
+        charged_s: seconds since the previous reply; 0 for the first turn. See
+            `segarena_server.challenges.turn_time_accounting`.
         spent_s: seconds charged for all earlier turns of the run, also those about other samples.
     """
 

@@ -13,13 +13,13 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from segarena.engine.lockstep import RunCast, load_sample, open_sessions
+from segarena.engine.lockstep_dialogues import RunCast, load_sample, open_sessions
 from segarena.engine.plan import Plan, time_limit_of
 from segarena.engine.rows import Rows
-from segarena.engine.store import RunFolder
+from segarena.engine.run_folder import RunFolder
 from segarena.errors import EarlierStateMissing, InvalidInput, StoreError
 from segarena.prompts import Prompt
-from segarena.protocol.sample_frames import pack_sample
+from segarena.protocol.sample_serialization import pack_sample
 from segarena.records.configuration import RunConfiguration
 from segarena.samples import Sample
 from segarena.work.lru_cache import LruCache
@@ -30,12 +30,12 @@ from segarena_server.challenges.evaluation_request import (
     EvaluationResult,
     RunInfo,
 )
-from segarena_server.challenges.knowledge_test import (
+from segarena_server.challenges.leak_meter import Leak, measure_leak
+from segarena_server.challenges.prompt_knowledge_test import (
     DialogueExcess,
     excess_of_dialogue,
     read_answers,
 )
-from segarena_server.challenges.leak_meter import Leak, measure_leak
 from segarena_server.challenges.prompt_replay import unpack_history
 from segarena_server.challenges.run_plan import (
     open_participant_run,

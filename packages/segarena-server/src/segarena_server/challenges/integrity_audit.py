@@ -17,8 +17,8 @@ from segarena.reports.cells import Cell, Value
 from segarena.reports.sheets import Sheet
 from segarena_server.challenges.challenge_management import existing_challenge
 from segarena_server.challenges.duplicate_detection import Similarity
-from segarena_server.challenges.knowledge_test import ALPHA, correct_over_runs
-from segarena_server.challenges.ladder import ladder_score
+from segarena_server.challenges.ladder_mechanism import ladder_score
+from segarena_server.challenges.prompt_knowledge_test import ALPHA, correct_over_runs
 from segarena_server.db.orm_models import Challenge, Job, Run, RunFinding, Team
 from segarena_server.jobs.job_queue import AUDIT_RUN
 from segarena_server.site import Site

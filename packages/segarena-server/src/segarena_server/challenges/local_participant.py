@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from segarena.dialogue import Dialogue, Prediction, as_prediction
-from segarena.engine.lockstep import repeat_previous
+from segarena.engine.lockstep_dialogues import repeat_previous
 from segarena.engine.rows import Rows
 from segarena.protocol.replies import DialogueReply, unpack_reply
 from segarena.protocol.turns import DialogueAnswer, TurnMessage, pack_turn

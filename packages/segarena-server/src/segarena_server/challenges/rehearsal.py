@@ -15,13 +15,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from segarena.engine.evaluate import finish
-from segarena.engine.lockstep import RunCast, run_sample
+from segarena.engine.lockstep_dialogues import RunCast, run_sample
 from segarena.engine.plan import time_limit_of
 from segarena.engine.rows import Rows
-from segarena.engine.store import RunFolder
+from segarena.engine.run_folder import RunFolder
 from segarena.errors import SegarenaError
 from segarena.plugin_spec import PluginSpec
-from segarena.protocol.sample_frames import unpack_sample
+from segarena.protocol.sample_serialization import unpack_sample
 from segarena.roles import Finding, Segmenter
 from segarena.samples import Sample
 from segarena_server.challenges.description import ChallengeDescription

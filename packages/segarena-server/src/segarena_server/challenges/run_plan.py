@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from segarena.capabilities import prompt_kinds
 from segarena.engine.evaluate import open_folder
 from segarena.engine.plan import Plan, make_plan
-from segarena.engine.store import RunFolder
+from segarena.engine.run_folder import RunFolder
 from segarena.options import options_of
+from segarena.plugin_capabilities import prompt_kinds
 from segarena.plugin_spec import PluginSpec
 from segarena.protocol.challenge_info import ChallengeInfo, PhaseInfo, UserInfo
 from segarena.registry import find

@@ -7,7 +7,7 @@ from enum import Enum, auto
 from math import isfinite, prod
 
 from segarena.dialogue import as_prediction
-from segarena.engine.lockstep import (
+from segarena.engine.lockstep_dialogues import (
     RunCast,
     open_sessions,
     prepare_shared_work,
@@ -36,7 +36,7 @@ from segarena_server.challenges.prompt_replay import (
     pack_history,
     unpack_history,
 )
-from segarena_server.challenges.time_charge import TimeBank
+from segarena_server.challenges.turn_time_accounting import TimeBank
 
 NO_ANSWER = "the participant had no answer"
 OUR_FAULT = "the server cannot continue this dialogue; the organiser can see the reason"

@@ -18,7 +18,7 @@ from scipy.ndimage import uniform_filter
 
 from segarena.files.hashes import sha256
 from segarena.protocol.challenge_info import PhaseKind
-from segarena.protocol.sample_frames import pack_sample, unpack_sample
+from segarena.protocol.sample_serialization import pack_sample, unpack_sample
 from segarena.reports.wording import count_text
 from segarena.samples import ImageSample, Sample, VideoSample
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from math import floor, isfinite, log10
 from pathlib import Path
 
-from segarena.records.trust import restrict_plugins
+from segarena.records.plugin_trust import restrict_plugins
 from segarena.reports.recorded_run import Run, read_runs
 from segarena.reports.run_statistics import statistic_mean
 from segarena.roles import Statistic

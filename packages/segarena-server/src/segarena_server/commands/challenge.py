@@ -57,7 +57,7 @@ from segarena_server.config_file import own_settings, read_settings
 from segarena_server.db.database import Database
 from segarena_server.db.schema import migrate, revision_of
 from segarena_server.pages.challenge_export import export_challenge
-from segarena_server.serving import open_site
+from segarena_server.server_process import open_site
 from segarena_server.settings import Settings
 from segarena_server.site import Site
 from segarena_server.storage.backup import back_up

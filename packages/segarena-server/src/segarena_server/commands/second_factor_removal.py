@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from segarena.errors import InvalidInput
 from segarena_server.audit_log import record_event
+from segarena_server.auth.access_keys import end_keys
 from segarena_server.auth.accounts import person_named
-from segarena_server.auth.keys import end_keys
 from segarena_server.auth.second_factor import remove_second_factor
 from segarena_server.site import Site
 

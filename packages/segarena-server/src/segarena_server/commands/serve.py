@@ -26,7 +26,7 @@ from segarena_server.demos.demo_types import ChallengeDemo
 from segarena_server.preflight import PreflightReport
 from segarena_server.preflight import check as checked
 from segarena_server.server_log import log_to
-from segarena_server.serving import SiteServer, first_admin_link, open_site, run_evaluator
+from segarena_server.server_process import SiteServer, first_admin_link, open_site, run_evaluator
 from segarena_server.settings import Settings
 from segarena_server.site import Site
 

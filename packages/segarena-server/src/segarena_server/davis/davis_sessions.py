@@ -20,7 +20,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from segarena.protocol.replies import DialogueReply, unpack_reply
-from segarena.protocol.sample_frames import packed_sample_shape
+from segarena.protocol.sample_serialization import packed_sample_shape
 from segarena.protocol.turns import read_turn_header
 from segarena.samples import Shape
 from segarena.systems.videos.scribbles.files import no_scribbles
@@ -31,7 +31,7 @@ from segarena.systems.videos.scribbles.prompt_conversion import (
 from segarena_server import http_errors
 from segarena_server.auth.permissions import site_of, visitor_of
 from segarena_server.challenges.challenge_repository import pool_of
-from segarena_server.davis.rules import DavisPhase
+from segarena_server.davis.challenge_compatibility import DavisPhase
 from segarena_server.db.orm_models import Challenge, Run, RunSample, Turn
 from segarena_server.runs.run_repository import RunRequest, create_run, own_run, run_samples
 from segarena_server.runs.turn_repository import WITHOUT_BODIES

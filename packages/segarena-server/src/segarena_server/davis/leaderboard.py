@@ -11,8 +11,8 @@ from sqlalchemy.orm import Session
 
 from segarena_server.challenges.challenge_repository import description_of
 from segarena_server.challenges.score_visibility import board_cutoff, shows_board
+from segarena_server.davis.challenge_compatibility import DavisPhase
 from segarena_server.davis.davis_sessions import DavisSample, davis_samples
-from segarena_server.davis.rules import DavisPhase
 from segarena_server.davis.scores import published_summary
 from segarena_server.db.datetimes import utc_datetime
 from segarena_server.db.orm_models import Run, Team

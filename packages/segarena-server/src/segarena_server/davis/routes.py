@@ -26,6 +26,11 @@ from segarena_server.auth.permissions import ANYONE, require_role, site_of, visi
 from segarena_server.auth.teams import team_of
 from segarena_server.challenges.interfaces import Interface
 from segarena_server.clock import Moment
+from segarena_server.davis.challenge_compatibility import (
+    DavisPhase,
+    check_davis_challenge,
+    find_davis_phase,
+)
 from segarena_server.davis.davis_sessions import (
     DavisSample,
     begin_session_run,
@@ -38,9 +43,8 @@ from segarena_server.davis.davis_sessions import (
     stored_sample_shape,
     turns_about,
 )
+from segarena_server.davis.error_responses import published_error
 from segarena_server.davis.leaderboard import finished_runs, leaderboard
-from segarena_server.davis.refusals import published_error
-from segarena_server.davis.rules import DavisPhase, check_davis_challenge, find_davis_phase
 from segarena_server.davis.scores import (
     empty_summary,
     may_see_scores,

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from segarena.engine.store import RunFolder
+from segarena.engine.run_folder import RunFolder
 from segarena.options import parse_protocol
 from segarena.systems.videos.benchmarks.davis import BY_TIME_ALONE, METRIC_COLUMNS
 from segarena.systems.videos.measures.challenge_report import (
@@ -25,8 +25,8 @@ from segarena.systems.videos.measures.challenge_report import (
 from segarena.systems.videos.measures.challenge_summary import THRESHOLD_S, CurveEnd, video_summary
 from segarena_server.challenges.description import Phase
 from segarena_server.challenges.score_visibility import shown_decimals, shows_own_scores
+from segarena_server.davis.challenge_compatibility import DavisPhase
 from segarena_server.davis.davis_sessions import DavisSample
-from segarena_server.davis.rules import DavisPhase
 from segarena_server.db.orm_models import Run
 from segarena_server.runs.scores import withheld_reason
 

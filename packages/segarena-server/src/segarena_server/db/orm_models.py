@@ -333,7 +333,7 @@ class Run(OrmModel):
     is_free: Mapped[bool] = mapped_column(default=False)
     """Whether the run is exempt from the quota because a server fault ended it."""
     returns_samples: Mapped[bool] = mapped_column(default=False, server_default=false())
-    """Whether a later run about its samples does not count as a repeat; see `segarena_server.runs.ranking`."""
+    """Whether a later run about its samples is no repeat; see `segarena_server.runs.ranking_eligibility`."""
     fault: Mapped[str] = mapped_column(Text, default="")
     """Reason of the failure; "" without a failure."""
     made_at: Mapped[float] = mapped_column(Float)
@@ -341,7 +341,7 @@ class Run(OrmModel):
     extract: Mapped[str] = mapped_column(Text, default="")
     """Data for boards and scores as JSON; "" until the run is over, or without a result."""
     is_step: Mapped[bool] = mapped_column(default=True)
-    """Whether the run is a step; always True without a ladder, see `segarena_server.challenges.ladder`."""
+    """Whether the run is a step; always True without a ladder, see `segarena_server.challenges.ladder_mechanism`."""
     unranked: Mapped[str] = mapped_column(Text, default="", server_default="")
     """Why boards exclude the run, such as samples that the team has met before; "" for a ranked run."""
     chosen_at: Mapped[float | None] = mapped_column(Float)
@@ -368,7 +368,7 @@ class RunSample(OrmModel):
 
 
 class LeaseColumns:
-    """Columns of rows that are leased to a worker; see `segarena_server.jobs.lease`."""
+    """Columns of rows that are leased to a worker; see `segarena_server.jobs.row_leases`."""
 
     state: Mapped[str] = mapped_column(String(20))
     """`waiting`, `leased` to a worker, `done`, `refused` (a turn with invalid input), or `dead` (all
@@ -411,7 +411,7 @@ class Turn(LeaseColumns, OrmModel):
     """Duration of the evaluation in the worker process."""
     sent: Mapped[str] = mapped_column(Text, default="")
     """When the participant's clock started after the response: a `segarena_server.clock.Moment` as JSON;
-    see `segarena_server.challenges.time_charge.clock_start`."""
+    see `segarena_server.challenges.turn_time_accounting.clock_start`."""
     # Reported by the participant, so it is stored and shown but never used for the charge.
     client_s: Mapped[float] = mapped_column(Float, default=0.0)
     round_trip_s: Mapped[float] = mapped_column(Float, default=0.0, server_default="0")
@@ -420,7 +420,7 @@ class Turn(LeaseColumns, OrmModel):
     spent_s: Mapped[float] = mapped_column(Float, default=0.0)
     """Seconds charged for the run's earlier turns."""
     is_sure: Mapped[bool] = mapped_column(default=True)
-    """Whether a single clock measured the charge, without an outage; see `segarena_server.challenges.time_charge`."""
+    """Whether one clock measured the charge without outages; see `segarena_server.challenges.turn_time_accounting`."""
 
 
 class Job(LeaseColumns, OrmModel):
@@ -450,7 +450,7 @@ class Job(LeaseColumns, OrmModel):
 
 
 class SharedValue(OrmModel):
-    """A named value that all servers of a database share; see `segarena_server.serving` and `.outages`."""
+    """A named value that all servers of a database share; see `segarena_server.server_process` and `.outages`."""
 
     __tablename__ = "shared"
 
@@ -506,7 +506,7 @@ class RunFinding(OrmModel):
     blind_highest: Mapped[float | None] = mapped_column(Float)
     blind_p95: Mapped[float | None] = mapped_column(Float)
     knowledge_p: Mapped[float | None] = mapped_column(Float)
-    """p-value of the test for knowledge (`segarena_server.challenges.knowledge_test`), uncorrected
+    """p-value of the test for knowledge (`segarena_server.challenges.prompt_knowledge_test`), uncorrected
     for multiple runs."""
     knowledge_excess: Mapped[float | None] = mapped_column(Float)
     knowledge_samples: Mapped[int] = mapped_column(default=0, server_default="0")

@@ -20,8 +20,8 @@ from segarena.client import participate
 from segarena.demos import find_demos
 from segarena.errors import InvalidInput
 from segarena.registry import build
+from segarena_server.auth.access_keys import create_key
 from segarena_server.auth.accounts import invite, register
-from segarena_server.auth.keys import create_key
 from segarena_server.auth.passwords import hash_password
 from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.db.orm_models import Challenge, Person

@@ -14,7 +14,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from segarena.errors import InvalidInput
-from segarena_server.auth.keys import create_key
+from segarena_server.auth.access_keys import create_key
 from segarena_server.challenges.challenge_repository import cached_info
 from segarena_server.db.orm_models import (
     Announcement,

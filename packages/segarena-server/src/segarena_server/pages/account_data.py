@@ -10,8 +10,8 @@ from starlette.responses import RedirectResponse, Response, StreamingResponse
 
 from segarena_server import http_errors
 from segarena_server.audit_log import record_event
+from segarena_server.auth.access_keys import find_key
 from segarena_server.auth.accounts import change_password
-from segarena_server.auth.keys import find_key
 from segarena_server.auth.passwords import has_password, hash_password, is_password
 from segarena_server.auth.permissions import (
     Visitor,

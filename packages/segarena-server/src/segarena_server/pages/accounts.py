@@ -10,8 +10,8 @@ from starlette.responses import RedirectResponse, Response
 from segarena.errors import InvalidInput
 from segarena_server import http_errors
 from segarena_server.audit_log import record_event
+from segarena_server.auth.access_keys import LIFETIME_S, create_key, end_keys, find_key, tokens_of
 from segarena_server.auth.accounts import clean_name, fold_name, person_named, register
-from segarena_server.auth.keys import LIFETIME_S, create_key, end_keys, find_key, tokens_of
 from segarena_server.auth.known_devices import known_device, set_known_device
 from segarena_server.auth.passwords import hash_password, is_password
 from segarena_server.auth.permissions import (
@@ -29,7 +29,7 @@ from segarena_server.auth.second_factor import needs_code, verify_code
 from segarena_server.challenges.challenge_repository import all_challenges, description_of
 from segarena_server.db.datetimes import utc_datetime
 from segarena_server.db.orm_models import Person
-from segarena_server.extensions.waiting_work import find_start_page
+from segarena_server.extensions.pending_work_notices import find_start_page
 from segarena_server.http.request_body import Form
 from segarena_server.limits.login_throttle import origin_of
 from segarena_server.mail.mail_outbox import clean_address, queue_email

@@ -20,10 +20,10 @@ from segarena_server.challenges.challenge_management import existing_challenge
 from segarena_server.challenges.challenge_repository import cached_info, description_of
 from segarena_server.challenges.description_images import images_of
 from segarena_server.challenges.markdown import MarkdownImage, render_markdown
-from segarena_server.challenges.time_charge import TIME_RULE
+from segarena_server.challenges.turn_time_accounting import TIME_RULE
 from segarena_server.db.datetimes import utc_datetime
 from segarena_server.pages.rendering import render_template, static_file
-from segarena_server.runs.boards import board_cache
+from segarena_server.runs.phase_leaderboard import board_cache
 from segarena_server.site import Site
 
 _INDEX = "index.html"

@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from segarena_server import http_errors
-from segarena_server.auth.keys import tokens_of
+from segarena_server.auth.access_keys import tokens_of
 from segarena_server.auth.permissions import ANYONE, Visitor, require_role, site_of, visitor_of
 from segarena_server.auth.teams import team_of
 from segarena_server.challenges.announcements import announcements_of
@@ -26,7 +26,7 @@ from segarena_server.challenges.description_images import markdown_images
 from segarena_server.challenges.interfaces import interface_addresses
 from segarena_server.challenges.markdown import render_markdown, render_prose
 from segarena_server.challenges.run_sizes import warnings_about_ranks
-from segarena_server.challenges.time_charge import TIME_RULE
+from segarena_server.challenges.turn_time_accounting import TIME_RULE
 from segarena_server.db.datetimes import utc_datetime
 from segarena_server.db.orm_models import Challenge, Person, Run
 from segarena_server.pages.rendering import render_page

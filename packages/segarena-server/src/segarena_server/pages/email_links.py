@@ -9,8 +9,8 @@ from starlette.responses import RedirectResponse, Response
 from segarena.errors import InvalidInput
 from segarena_server import http_errors
 from segarena_server.audit_log import record_event
+from segarena_server.auth.access_keys import Kind, create_key, find_key
 from segarena_server.auth.accounts import change_password, fold_name
-from segarena_server.auth.keys import Kind, create_key, find_key
 from segarena_server.auth.passwords import hash_password
 from segarena_server.auth.permissions import (
     ANYONE,

@@ -10,7 +10,8 @@ from starlette.responses import RedirectResponse, Response
 from segarena.errors import SegarenaError
 from segarena_server import http_errors
 from segarena_server.audit_log import record_event
-from segarena_server.auth.identities import (
+from segarena_server.auth.access_keys import BY_PROVIDER, create_key
+from segarena_server.auth.oidc_identities import (
     ProviderIdentity,
     begin_sign_in,
     connect_identity,
@@ -18,7 +19,6 @@ from segarena_server.auth.identities import (
     finish_sign_in,
     person_with_identity,
 )
-from segarena_server.auth.keys import BY_PROVIDER, create_key
 from segarena_server.auth.permissions import (
     ANYONE,
     require_role,
@@ -29,7 +29,7 @@ from segarena_server.auth.permissions import (
 )
 from segarena_server.auth.second_factor import needs_code
 from segarena_server.db.orm_models import Person
-from segarena_server.extensions.waiting_work import find_start_page
+from segarena_server.extensions.pending_work_notices import find_start_page
 from segarena_server.pages.account_data import check_recent_sign_in
 from segarena_server.pages.accounts import set_session
 from segarena_server.pages.rendering import render_page

@@ -17,8 +17,8 @@ from segarena.version import __version__
 from segarena_server.auth.permissions import Visitor, site_of
 from segarena_server.challenges.markdown import first_paragraph
 from segarena_server.challenges.phase_fields import phase_rules
+from segarena_server.extensions.pending_work_notices import list_notices
 from segarena_server.extensions.site_sections import site_sections, static_fingerprint
-from segarena_server.extensions.waiting_work import list_notices
 
 _PACKAGE = "segarena_server"
 _UNITS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))

@@ -12,7 +12,7 @@ from starlette.responses import RedirectResponse, Response
 
 from segarena_server import http_errors
 from segarena_server.audit_log import record_event
-from segarena_server.auth.keys import find_key
+from segarena_server.auth.access_keys import find_key
 from segarena_server.auth.passwords import has_password
 from segarena_server.auth.permissions import require_role, session_key, site_of, visitor_of
 from segarena_server.auth.second_factor import (

@@ -17,7 +17,7 @@ from segarena.plugin_spec import PluginSpec
 from segarena.registry import lookup
 from segarena.reports.boards.extracts import extract_text, read_extract
 from segarena_server.auth.accounts import keep_one_admin
-from segarena_server.auth.identities import NO_PASSWORD
+from segarena_server.auth.oidc_identities import NO_PASSWORD
 from segarena_server.auth.teams import is_personal_team, leave, members_of
 from segarena_server.db.orm_models import (
     AccessKey,

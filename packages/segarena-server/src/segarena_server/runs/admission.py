@@ -19,7 +19,7 @@ from segarena_server import http_errors
 from segarena_server.audit_log import record_event
 from segarena_server.auth.challenge_organisers import organisers_of
 from segarena_server.challenges.challenge_repository import description_of
-from segarena_server.challenges.terms import newest_terms
+from segarena_server.challenges.participation_terms import newest_terms
 from segarena_server.db.orm_models import (
     Challenge,
     JoinRequest,

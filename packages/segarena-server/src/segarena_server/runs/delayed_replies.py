@@ -12,7 +12,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from segarena_server.challenges.challenge_repository import find_phase
-from segarena_server.challenges.time_charge import reply_delay_s
+from segarena_server.challenges.turn_time_accounting import reply_delay_s
 from segarena_server.db.orm_models import Challenge, Run, Turn
 from segarena_server.runs.turn_repository import WITHOUT_BODIES
 

@@ -10,7 +10,7 @@ import msgspec
 
 from segarena.engine.time_limit import TimeLimit
 from segarena.errors import StoreError
-from segarena.reports.gallery import make_card
+from segarena.reports.dialogue_gallery import make_card
 from segarena.reports.pages import page_of
 from segarena.reports.recorded_run import read_runs
 from segarena.work.deadline import this_deadline

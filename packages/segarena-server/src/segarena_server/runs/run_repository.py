@@ -19,7 +19,7 @@ from segarena_server import http_errors
 from segarena_server.auth.teams import circle_of, is_own, lock_circles, runs_counted, team_of
 from segarena_server.challenges.challenge_repository import description_of, find_phase, pool_of
 from segarena_server.challenges.description import Phase
-from segarena_server.challenges.ladder import decide_step
+from segarena_server.challenges.ladder_mechanism import decide_step
 from segarena_server.challenges.quotas import RunSpan, may_begin, must_end
 from segarena_server.challenges.sample_selection import draw_samples
 from segarena_server.db.datetimes import utc_datetime
@@ -34,7 +34,7 @@ from segarena_server.db.orm_models import (
 )
 from segarena_server.jobs.job_queue import AUDIT_RUN, END_RUN, enqueue_job
 from segarena_server.mail.mail_outbox import queue_run_over_email
-from segarena_server.runs import ranking
+from segarena_server.runs import ranking_eligibility
 from segarena_server.runs.admission import admission_refusal
 
 INTERACTIVE_KINDS = ("dialogue", "masks")
@@ -208,7 +208,7 @@ def _next_run(
     pool = description_of(challenge).pool(phase)
     samples = pool_of(session, challenge, pool)
     earlier_runs = _earlier_runs_by_sample(session, challenge, pool, team_id)
-    met_contents = ranking.met_contents(session, team_id)
+    met_contents = ranking_eligibility.met_contents(session, team_id)
     busy = _busy_samples(session, team_id, kind, samples)
     counts = Counter({sample: len(run_ids) for sample, run_ids in earlier_runs.items()})
     met = {name for name, row in samples.items() if row.sha256 in met_contents}
@@ -217,7 +217,7 @@ def _next_run(
     except InvalidInput as error:
         raise http_errors.quota(str(error), None) from error
     contents = [samples[name].sha256 for name in drawn]
-    unranked = ranking.reason_at_begin(
+    unranked = ranking_eligibility.reason_at_begin(
         session, challenge, phase, team_id, contents, met=met_contents
     )
     return _NextRun(
@@ -418,7 +418,7 @@ def close_run(
     run.extract = extract
     run.fault = run.fault or fault
     run.is_free = run.is_free or bool(fault)
-    ranking.decide_rank(session, run, now)
+    ranking_eligibility.decide_rank(session, run, now)
     decide_step(session, run)
     if extract:
         enqueue_job(session, AUDIT_RUN, run.id, now)

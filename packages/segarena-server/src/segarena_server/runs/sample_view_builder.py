@@ -16,7 +16,7 @@ from segarena_server import http_errors
 from segarena_server.challenges.challenge_repository import cached_info, description_of
 from segarena_server.challenges.dialogue_rendering import RenderedDialogue, RenderedSample
 from segarena_server.challenges.dialogue_views import ExchangeLog, PublicDialogue
-from segarena_server.challenges.time_charge import NOTABLE_EXCESS_S, TimeCharge
+from segarena_server.challenges.turn_time_accounting import NOTABLE_EXCESS_S, TimeCharge
 from segarena_server.db.orm_models import Challenge, PooledSample, Run, RunSample, Turn
 from segarena_server.runs.delayed_replies import delayed_turns
 from segarena_server.runs.evaluation_requests import evaluation_request

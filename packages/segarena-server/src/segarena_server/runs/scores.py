@@ -8,7 +8,7 @@ from typing import Any
 from segarena.reports.boards.board import Entry, board_of
 from segarena.reports.boards.extracts import read_extract
 from segarena_server.challenges.description import Phase
-from segarena_server.challenges.ladder import MAX_SCORED_REPEATS
+from segarena_server.challenges.ladder_mechanism import MAX_SCORED_REPEATS
 from segarena_server.challenges.score_visibility import shown_interval, shows_own_scores
 from segarena_server.db.datetimes import utc_datetime
 from segarena_server.db.orm_models import Run

@@ -11,10 +11,10 @@ from sqlalchemy.orm import Session, defer
 from segarena.files.hashes import sha256
 from segarena.protocol.turns import read_turn_header
 from segarena_server import http_errors
-from segarena_server.challenges.time_charge import TimeCharge
+from segarena_server.challenges.turn_time_accounting import TimeCharge
 from segarena_server.clock import Moment
 from segarena_server.db.orm_models import Run, RunSample, Turn
-from segarena_server.jobs.lease import lease_row
+from segarena_server.jobs.row_leases import lease_row
 from segarena_server.storage.compression import compress_body
 
 WITHOUT_BODIES = (defer(Turn.request), defer(Turn.response), defer(Turn.given))

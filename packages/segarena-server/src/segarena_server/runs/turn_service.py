@@ -16,7 +16,7 @@ from starlette.concurrency import run_in_threadpool
 
 from segarena_server import http_errors
 from segarena_server.auth.permissions import site_of, visitor_of
-from segarena_server.challenges.time_charge import TimeCharge, charge, clock_start
+from segarena_server.challenges.turn_time_accounting import TimeCharge, charge, clock_start
 from segarena_server.clock import Moment
 from segarena_server.db.database import DatabaseAway
 from segarena_server.db.orm_models import Challenge, Run, Turn, TurnKey

@@ -14,9 +14,9 @@ from segarena.errors import InvalidInput, SegarenaError, WorkError, WorkStopped
 from segarena.work.jobs import Outcome, UnitResult
 from segarena_server.audit_log import record_event
 from segarena_server.db.orm_models import Job
-from segarena_server.jobs.lease import lease_row
+from segarena_server.jobs.row_leases import lease_row
 from segarena_server.site import Site
-from segarena_server.workers.runner import LeasedRow, RowRunner, WorkerProcess
+from segarena_server.workers.leased_row_runner import LeasedRow, RowRunner, WorkerProcess
 from segarena_server.workers.worker import WorkerTask
 
 _MAX_PROGRESS_TEXT = 200

@@ -17,13 +17,13 @@ from sqlalchemy.orm import Session
 from segarena.errors import SegarenaError, WorkError
 from segarena.work.persistent_process import PersistentProcess
 from segarena_server.db.orm_models import Job, Turn
-from segarena_server.jobs import lease as leases
-from segarena_server.jobs.lease import LeaseWatch
+from segarena_server.jobs import row_leases as leases
+from segarena_server.jobs.row_leases import LeaseWatch
 from segarena_server.runs import run_repository
 from segarena_server.server_log import LOG
 from segarena_server.site import Site
 from segarena_server.workers.job_runner import JobKind, JobRunner, fail_job
-from segarena_server.workers.runner import LeasedRow, RowRunner, WorkerProcess
+from segarena_server.workers.leased_row_runner import LeasedRow, RowRunner, WorkerProcess
 from segarena_server.workers.turn_evaluation import TurnRunner, fail_turn
 from segarena_server.workers.worker import TaskExecutor
 

@@ -17,13 +17,13 @@ from segarena_server.challenges.evaluation_request import (
     EvaluationResult,
 )
 from segarena_server.db.orm_models import Challenge, Run, RunSample, Turn, TurnKey
-from segarena_server.jobs.lease import new_lease
+from segarena_server.jobs.row_leases import new_lease
 from segarena_server.runs import run_repository, turn_repository
 from segarena_server.runs.evaluation_requests import charged_turn, evaluation_request, run_info
 from segarena_server.server_log import LOG
 from segarena_server.site import Site
 from segarena_server.storage.compression import compress_body, decompress_body
-from segarena_server.workers.runner import LeasedRow, RowRunner, WorkerProcess
+from segarena_server.workers.leased_row_runner import LeasedRow, RowRunner, WorkerProcess
 from segarena_server.workers.worker import EvaluateTurn
 
 _MAX_WORKER_NAME = 60

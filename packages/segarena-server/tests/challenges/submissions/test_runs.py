@@ -5,7 +5,7 @@ import pytest
 
 import segarena
 from segarena.engine.plan import time_limit_of
-from segarena.engine.store import RunFolder
+from segarena.engine.run_folder import RunFolder
 from segarena.records.parquet_tables import table_frame
 from segarena_server.challenges.evaluator import Evaluator
 from segarena_server.challenges.run_plan import participant_plan

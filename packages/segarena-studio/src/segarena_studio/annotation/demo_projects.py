@@ -25,7 +25,7 @@ from segarena.systems.scenes.demo.scene_generator import (
 )
 from segarena.systems.scenes.files.label_png import encode_png
 from segarena_server.auth.accounts import fold_name
-from segarena_server.auth.identities import NO_PASSWORD
+from segarena_server.auth.oidc_identities import NO_PASSWORD
 from segarena_server.db.orm_models import Person
 from segarena_server.demos.demo_types import SiteDemo
 from segarena_server.site import Site

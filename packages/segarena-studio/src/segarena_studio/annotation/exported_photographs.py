@@ -15,8 +15,8 @@ from pathlib import Path, PurePosixPath
 from segarena.files.images import read_image, read_orientation
 from segarena.systems.scenes.files.label_png import encode_png
 from segarena_server.storage.content_store import ContentStore
-from segarena_studio.annotation.deep_pictures import is_deep
 from segarena_studio.annotation.export_contents import ExportedTask
+from segarena_studio.annotation.high_bit_depth_pictures import is_deep
 from segarena_studio.annotation.pictures import media_type
 
 # Extensions of each stored type; the first one is given to a file with another extension.

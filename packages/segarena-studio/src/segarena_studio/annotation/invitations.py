@@ -1,7 +1,7 @@
 """Invitations to a project: accounts are added by name, and other people get a link that creates an account.
 
-A link is an invitation of the server (`segarena_server.auth.keys`) whose label names the project and the role. The
-account that uses it may then join the project. The label is signed, because organisers of the server, who need not
+A link is an invitation of the server (`segarena_server.auth.access_keys`) whose label names the project and the role.
+The account that uses it may then join the project. The label is signed, because organisers of the server, who need not
 belong to the project, choose the labels of their own invitations. E-mail addresses are not stored.
 """
 
@@ -16,8 +16,8 @@ from sqlalchemy.orm import Session
 
 from segarena.errors import InvalidInput
 from segarena_server import http_errors
+from segarena_server.auth.access_keys import find_key
 from segarena_server.auth.accounts import invite, person_named
-from segarena_server.auth.keys import find_key
 from segarena_server.auth.permissions import secrets_match, sign
 from segarena_server.db.orm_models import AccessKey, Person
 from segarena_server.mail.mail_outbox import clean_address

@@ -27,7 +27,12 @@ from segarena.systems.scenes.files.label_png import encode_png
 from segarena_server import http_errors
 from segarena_server.server_log import LOG
 from segarena_server.storage.content_store import ContentStore
-from segarena_studio.annotation.deep_pictures import DEEP, DICOM, is_dicom, read_deep_picture
+from segarena_studio.annotation.high_bit_depth_pictures import (
+    DEEP,
+    DICOM,
+    is_dicom,
+    read_deep_picture,
+)
 from segarena_studio.orm_models import Picture, Project, Task
 
 MOST_BYTES = 64 * 2**20

@@ -11,7 +11,7 @@ from PIL import Image, ImageOps
 
 from segarena.files.limits import pixel_limit
 from segarena.work.lru_cache import LruCache
-from segarena_studio.annotation.deep_pictures import is_deep, read_display_pixels
+from segarena_studio.annotation.high_bit_depth_pictures import is_deep, read_display_pixels
 
 PREVIEW_PX = 800
 """Longest side of a preview: nearly as wide as the picture in a window of 1400 pixels."""

@@ -29,7 +29,7 @@ from segarena.segmenters.drawing.image_size import shrunk_size
 from segarena.systems.scenes.model.polygons import crossings, first_meeting
 from segarena_server.storage.content_store import ContentStore
 from segarena_server.workers.worker import WorkerContext
-from segarena_studio.annotation.deep_pictures import read_display_pixels
+from segarena_studio.annotation.high_bit_depth_pictures import read_display_pixels
 from segarena_studio.annotation.prior_annotations import trace_mask
 from segarena_studio.annotation.scene_document import DECIMALS
 

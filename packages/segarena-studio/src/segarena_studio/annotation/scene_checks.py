@@ -13,9 +13,9 @@ from dataclasses import replace
 import msgspec
 
 from segarena.arrays.polygon_fill import fill_polygons
-from segarena.systems.scenes.checks.quality import QualityLimits, check_scene
-from segarena.systems.scenes.model.check_memory import CheckMemory
+from segarena.systems.scenes.checks.single_annotation_checks import QualityLimits, check_scene
 from segarena.systems.scenes.model.defects import Defect
+from segarena.systems.scenes.model.incremental_check_cache import CheckMemory
 from segarena.systems.scenes.model.rasters import Rasters
 from segarena.systems.scenes.model.scene import Scene
 from segarena_studio.annotation.scene_document import Document, document_to_scene

@@ -17,18 +17,18 @@ from numpy.typing import NDArray
 
 from segarena.arrays.memory_size import memory_bytes
 from segarena.arrays.rle import run_lengths
-from segarena.capabilities import segmenter_capabilities
 from segarena.dialogue import Dialogue, Prediction, as_prediction
 from segarena.engine.time_limit import TimeLimit
 from segarena.errors import InvalidPrompt, PluginInvalid, UnitHung
 from segarena.files.hashes import sha256
+from segarena.plugin_capabilities import segmenter_capabilities
 from segarena.plugin_spec import PluginSpec
 from segarena.registry import build
 from segarena.roles import Segmenter
 from segarena.samples import ImageSample, Shape
 from segarena.work.deadline import this_deadline
 from segarena.work.lru_cache import LruCache
-from segarena_studio.annotation.deep_pictures import read_display_pixels
+from segarena_studio.annotation.high_bit_depth_pictures import read_display_pixels
 from segarena_studio.assistance.prompt_messages import PromptMessage, to_prompt
 
 GRACE_S = 5.0

@@ -10,7 +10,7 @@ import webbrowser
 from pathlib import Path
 
 from segarena_server.server_log import log_to
-from segarena_server.serving import SiteServer
+from segarena_server.server_process import SiteServer
 from segarena_studio.human_user.run_registry import register_run
 from segarena_studio.standalone import open_standalone
 

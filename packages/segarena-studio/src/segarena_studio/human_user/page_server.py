@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from segarena.engine.human_dialogue_files import SEATS, Seats
 from segarena.engine.human_page_server import PageServer, PeopleSettings
-from segarena.engine.seat_files import SEATS, Seats
 from segarena.errors import InvalidInput, WorkError
 from segarena_server.config_file import own_settings, read_settings
 from segarena_server.storage.data_folder import DataFolder

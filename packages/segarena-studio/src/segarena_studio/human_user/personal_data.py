@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 from sqlalchemy.orm import Session
 
-from segarena.engine.seat_files import SeatInfo
+from segarena.engine.human_dialogue_files import SeatInfo
 from segarena.errors import StoreError
 from segarena_server.auth.permissions import sign
 from segarena_server.extensions.site_sections import PersonalDataSource

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from segarena.engine.seat_files import Seats
+from segarena.engine.human_dialogue_files import Seats
 from segarena.errors import StoreError
 from segarena.files.atomic_write import write_atomic
 from segarena_server.storage.data_folder import DataFolder

@@ -15,7 +15,7 @@ from segarena_server.auth.permissions import require_role, site_of, visitor_of
 from segarena_server.http.request_body import read_page_json
 from segarena_studio.annotation.access import find_task
 from segarena_studio.annotation.projects import read_segmenters
-from segarena_studio.assistance.assistants import assistants_of
+from segarena_studio.assistance.offered_segmenters import assistants_of
 from segarena_studio.assistance.prompt_messages import PromptMessages
 from segarena_studio.assistance.segmenter_process import AnswerRequest, AssistantAnswer, PictureFile
 

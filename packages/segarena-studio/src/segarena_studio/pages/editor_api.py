@@ -23,8 +23,6 @@ from segarena_server.http.request_body import read_page_json
 from segarena_server.site import Site
 from segarena_studio.annotation.access import TaskAccess, find_task
 from segarena_studio.annotation.assignment import select_open_tasks
-from segarena_studio.annotation.check_cache import CheckCache, check_cache_of
-from segarena_studio.annotation.deep_pictures import display_png, is_deep, read_deep_picture
 from segarena_studio.annotation.drafts import (
     MOST_BYTES,
     NewestDraft,
@@ -38,6 +36,11 @@ from segarena_studio.annotation.drafts import (
     read_undo_history,
     save_draft,
 )
+from segarena_studio.annotation.high_bit_depth_pictures import (
+    display_png,
+    is_deep,
+    read_deep_picture,
+)
 from segarena_studio.annotation.packed_scene import pack_scene
 from segarena_studio.annotation.preview import preview_jpeg
 from segarena_studio.annotation.projects import read_labels, read_segmenters
@@ -50,10 +53,11 @@ from segarena_studio.annotation.review import (
     reopen_task,
     resolve_comment,
 )
+from segarena_studio.annotation.scene_check_cache import CheckCache, check_cache_of
 from segarena_studio.annotation.scene_checks import CheckResult, Finding
 from segarena_studio.annotation.scene_document import Document, read_document
 from segarena_studio.annotation.tracks import EMPTY, save_frame
-from segarena_studio.assistance.assistants import assistants_of
+from segarena_studio.assistance.offered_segmenters import assistants_of
 from segarena_studio.orm_models import Comment, Picture, Task
 
 router = APIRouter(include_in_schema=False)

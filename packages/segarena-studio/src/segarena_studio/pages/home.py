@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from segarena_server import http_errors
-from segarena_server.auth.keys import find_key
+from segarena_server.auth.access_keys import find_key
 from segarena_server.auth.permissions import ANYONE, require_role, site_of, visitor_of
 from segarena_server.pages.accounts import set_session
 from segarena_studio.annotation.waiting_tasks import list_returned_tasks

@@ -51,7 +51,7 @@ from segarena_studio.annotation.projects import (
     remove_project,
 )
 from segarena_studio.annotation.waiting_tasks import count_waiting, list_returned_tasks
-from segarena_studio.assistance.assistants import assistants_of
+from segarena_studio.assistance.offered_segmenters import assistants_of
 from segarena_studio.orm_models import MEMBER_ROLES, STATES, Project
 from segarena_studio.pages.form_errors import FormError, page_title, rejected_in_form
 from segarena_studio.pages.rendering import studio_page

@@ -19,7 +19,6 @@ from segarena_server.http.request_body import Form
 from segarena_studio.annotation.access import OPEN_STATES, TaskAccess, find_task, has_role
 from segarena_studio.annotation.agreement import compare_pending
 from segarena_studio.annotation.assignment import is_assignable, is_takeable
-from segarena_studio.annotation.check_cache import SceneAnalysis, check_cache_of
 from segarena_studio.annotation.drafts import read_revision
 from segarena_studio.annotation.progress import find_next_review
 from segarena_studio.annotation.projects import list_members
@@ -34,6 +33,7 @@ from segarena_studio.annotation.review import (
     take_for_review,
 )
 from segarena_studio.annotation.revision_diff import list_changes
+from segarena_studio.annotation.scene_check_cache import SceneAnalysis, check_cache_of
 from segarena_studio.annotation.scene_document import Document
 from segarena_studio.annotation.time_tracking import read_region_times
 from segarena_studio.orm_models import Comment, Task

@@ -9,12 +9,12 @@ from starlette.responses import RedirectResponse, Response
 
 from segarena_server.auth.permissions import require_role, site_of, visitor_of
 from segarena_studio.annotation.access import find_task
-from segarena_studio.annotation.deep_pictures import is_deep
+from segarena_studio.annotation.high_bit_depth_pictures import is_deep
 from segarena_studio.annotation.preview import LARGE_BYTES
 from segarena_studio.annotation.projects import read_segmenters
 from segarena_studio.annotation.propagation import VIDEO_SEGMENTERS
 from segarena_studio.annotation.propagation_job import MOST_FRAMES
-from segarena_studio.assistance.assistants import assistants_of
+from segarena_studio.assistance.offered_segmenters import assistants_of
 from segarena_studio.orm_models import Picture
 from segarena_studio.pages.rendering import studio_page
 

@@ -23,15 +23,15 @@ from segarena.roles import Dataset, Segmenter
 from segarena_server.audit_log import record_event
 from segarena_server.site import Site
 from segarena_server.storage.content_store import ContentStore
-from segarena_studio.studies.corrections import Pixel, correction_items
 from segarena_studio.studies.description import Study, decode_study
-from segarena_studio.studies.items import StudyTarget, list_targets
 from segarena_studio.studies.management import COMMAND_LINE, Actor
+from segarena_studio.studies.mask_error_regions import Pixel, correction_items
 from segarena_studio.studies.orm_models import StudyItem, StudyRow, StudyTrial, StudyVisitor
 from segarena_studio.studies.preparation import ItemStore, SampleContext
 from segarena_studio.studies.progress import COUNTS
 from segarena_studio.studies.segmenters import check_answers_clicks
 from segarena_studio.studies.study_export import study_named
+from segarena_studio.studies.study_targets import StudyTarget, list_targets
 from segarena_studio.studies.trial_answers import TrialAnswer
 
 # Sample, target, object number, plane.

@@ -56,7 +56,7 @@ class Study(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         training: number of easy tasks at the beginning that must be answered correctly.
         attention: number of easy tasks hidden in each batch.
         corrections: segmenters whose masks are corrected in the second round; see
-            `segarena_studio.studies.corrections`.
+            `segarena_studio.studies.mask_error_regions`.
         valid_share: share of correct answers that a batch needs to count.
         radius_share: tolerance of clicks, as a share of the picture's diagonal.
         longest_px: longest side of displayed pictures; larger ones are downscaled, but positions

@@ -14,9 +14,9 @@ from typing import NamedTuple, TypeAlias
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from segarena.capabilities import FileListing
 from segarena.errors import InvalidInput, SegarenaError
 from segarena.files.hash_cache import files_below, hash_files
+from segarena.plugin_capabilities import FileListing
 from segarena.plugin_spec import PluginSpec
 from segarena.registry import build
 from segarena.roles import Dataset

@@ -13,7 +13,6 @@ from segarena.plugin_spec import PluginSpec
 from segarena.registry import build
 from segarena.roles import Dataset, Segmenter
 from segarena_server.storage.content_store import ContentStore
-from segarena_studio.studies.corrections import correction_items
 from segarena_studio.studies.description import Study
 from segarena_studio.studies.display_modes import (
     encode_jpeg,
@@ -21,9 +20,10 @@ from segarena_studio.studies.display_modes import (
     rotate_180,
     shrink,
 )
-from segarena_studio.studies.easy_items import generate_easy_items
 from segarena_studio.studies.hidden_datasets import HiddenDataset, check_samples
-from segarena_studio.studies.items import StudyTarget, list_targets
+from segarena_studio.studies.mask_error_regions import correction_items
+from segarena_studio.studies.study_targets import StudyTarget, list_targets
+from segarena_studio.studies.synthetic_trial_images import generate_easy_items
 
 TRAINING_TRIES = 3
 """A participant may attempt at most this multiple of the number of training tasks."""

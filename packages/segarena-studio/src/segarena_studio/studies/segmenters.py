@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from segarena.capabilities import built_class, segmenter_capabilities
 from segarena.errors import InvalidInput
 from segarena.options import options_of
+from segarena.plugin_capabilities import built_class, segmenter_capabilities
 from segarena.plugin_spec import PluginSpec
 from segarena.registry import lookup, plugins_by_name
 

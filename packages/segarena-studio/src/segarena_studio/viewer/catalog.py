@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import cast
 
 from segarena.datasets.folder_detection import detect_dataset
-from segarena.engine.blob_folder import BlobFolder
-from segarena.engine.store import RunFolder
+from segarena.engine.disk_cache import BlobFolder
+from segarena.engine.run_folder import RunFolder
 from segarena.errors import InvalidInput, RunConflict, SegarenaError
 from segarena.files.hashes import sha256
 from segarena.files.images import list_image_files
-from segarena.records.trust import restrict_plugins
+from segarena.records.plugin_trust import restrict_plugins
 from segarena.registry import build
+from segarena.reports.dialogue_gallery import open_configured_dataset
 from segarena.reports.display_names import dataset_names, distinct_names
-from segarena.reports.gallery import open_configured_dataset
 from segarena.reports.pages import users_in_words
 from segarena.reports.viewer_content import ViewerContent
 from segarena.reports.wording import count_text
@@ -154,7 +154,7 @@ def open_catalog(
     Args:
         named: run folders, folders of runs, datasets as for `--dataset`, folders of pictures.
         scratch: an empty folder for temporary files.
-        trust: whether plug-ins named in run folders may be run; see `segarena.records.trust`.
+        trust: whether plug-ins named in run folders may be run; see `segarena.records.plugin_trust`.
         data: new location of the runs' dataset, as for `segarena report`.
 
     Raises:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from segarena.engine.store import RunFolder
+from segarena.engine.run_folder import RunFolder
 from segarena.records.prompts import read_prompts
 from segarena.reports.display_names import metric_name
 from segarena.reports.viewer_content import (

@@ -1,7 +1,7 @@
 """Replay of a dialogue with its recorded prompts, for rounds without stored masks.
 
 The segmenter of the run is built in a new process and called as in `segarena run --verify`
-(`segarena.engine.replay`). Stored masks stay on display; the agreement of the repeated answers with
+(`segarena.engine.dialogue_replay`). Stored masks stay on display; the agreement of the repeated answers with
 them is reported.
 """
 
@@ -16,8 +16,7 @@ from typing import TypeAlias
 import msgspec
 
 from segarena.engine.answer_verification import given_prompts
-from segarena.engine.plan import Plan, time_limit_of
-from segarena.engine.replay import (
+from segarena.engine.dialogue_replay import (
     Answer,
     AnswerKey,
     ReplayRequest,
@@ -26,15 +25,16 @@ from segarena.engine.replay import (
     replay_cast,
     replay_dialogues,
 )
+from segarena.engine.plan import Plan, time_limit_of
 from segarena.engine.rows import Rows
+from segarena.engine.run_folder import RunFolder
 from segarena.engine.sample_job import failure_reason
-from segarena.engine.store import RunFolder
 from segarena.errors import SegmenterError, UntrustedPlugin
 from segarena.plugin_spec import PluginSpec
 from segarena.records.configuration import RunConfiguration, move_data, resolve_paths
+from segarena.records.plugin_trust import HOW_TO_TRUST, restrict_plugins, trust_refusal
 from segarena.records.row_types import MaskRow
-from segarena.records.trust import HOW_TO_TRUST, restrict_plugins, trust_refusal
-from segarena.reports.gallery import error_line
+from segarena.reports.dialogue_gallery import error_line
 from segarena.roles import Benchmark
 from segarena.work.executors import ProcessExecutor
 from segarena.work.jobs import FunctionJob, UnitFailure

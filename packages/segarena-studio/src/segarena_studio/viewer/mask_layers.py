@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from segarena.arrays.rle import decode_rle
-from segarena.engine.store import RunFolder
+from segarena.engine.run_folder import RunFolder
 from segarena.errors import InvalidInput
 from segarena.records.row_types import MaskRow
 from segarena.reports.overlays import pixel_outline

@@ -11,8 +11,8 @@ import numpy as np
 
 from segarena.arrays.quantization import Quantization, fit_quantization
 from segarena.errors import SampleInvalid, SegarenaError
-from segarena.records.trust import restrict_plugins
-from segarena.reports.gallery import error_line
+from segarena.records.plugin_trust import restrict_plugins
+from segarena.reports.dialogue_gallery import error_line
 from segarena.roles import Dataset
 from segarena.samples import ImageSample, Sample, Target, VideoSample, VolumeSample, check_sample
 from segarena.work.lru_cache import LruCache
@@ -60,7 +60,7 @@ class SampleCache:
     Args:
         dataset: the dataset; None if it cannot be opened.
         problem: why it cannot be opened, or a warning about it; "" for none.
-        trust: see `segarena.records.trust`.
+        trust: see `segarena.records.plugin_trust`.
         most_bytes: memory limit.
     """
 

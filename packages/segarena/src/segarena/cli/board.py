@@ -10,7 +10,7 @@ import typer
 from segarena.cli.report import runs_below
 from segarena.reports.boards import Entry, board_of, extract_of, write_site
 from segarena.reports.boards.run_attribution import attribution_of, read_attributions
-from segarena.reports.given_labels import labels_of_runs
+from segarena.reports.custom_run_labels import labels_of_runs
 from segarena.reports.wording import count_text
 from segarena.terminal.exit_codes import one_line_errors
 

@@ -8,14 +8,14 @@ from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any
 
-from segarena.capabilities import (
+from segarena.demos import NamedDemo, find_demos
+from segarena.options import format_options, options_of
+from segarena.plugin_capabilities import (
     built_class,
     sample_kind,
     segmenter_capabilities,
     user_capabilities,
 )
-from segarena.demos import NamedDemo, find_demos
-from segarena.options import format_options, options_of
 from segarena.published.table_registry import broken_tables, find_table, table_names
 from segarena.published.table_types import PublishedTable
 from segarena.registry import import_errors, plugin_kinds, plugins_by_name

@@ -11,8 +11,8 @@ import typer
 from rich.console import Console
 
 from segarena.errors import DatasetMissing
+from segarena.records.plugin_trust import restrict_plugins
 from segarena.records.report_manifest import REPORT_FOLDER
-from segarena.records.trust import restrict_plugins
 from segarena.reports import terminal_of, write_report
 from segarena.reports.pages import Page
 from segarena.reports.report_server import ReportServer

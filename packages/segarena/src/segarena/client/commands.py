@@ -10,9 +10,9 @@ from typing import Annotated
 import typer
 
 from segarena.client.address import Address, read_address, read_server
+from segarena.client.challenge_server_api import AdmissionInfo, Server, SubmissionInfo
 from segarena.client.connection import Connection
 from segarena.client.sample_download import download_samples
-from segarena.client.server import AdmissionInfo, Server, SubmissionInfo
 from segarena.client.submission import detect_kind, send_submission
 from segarena.client.tokens import clean_token, forget_token, store_token, token_for
 from segarena.errors import InvalidInput

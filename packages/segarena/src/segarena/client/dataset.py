@@ -10,20 +10,20 @@ from pathlib import Path
 from typing import ClassVar
 
 from segarena.client.address import Address
-from segarena.client.participation import (
+from segarena.client.challenge_run_record import (
     CLIENT_FILES,
     Participation,
     begin_participation,
     read_participation,
 )
+from segarena.client.challenge_server_api import SampleInfo, Server
 from segarena.client.sample_cache import SampleCache
-from segarena.client.sample_exchange import SampleExchange
-from segarena.client.server import SampleInfo, Server
 from segarena.client.session import LONGEST_WAIT_S, RemoteSession
+from segarena.client.turn_exchange import SampleExchange
 from segarena.engine.round_recorder import DialogueKey, RecordedDialogue
 from segarena.errors import InvalidInput, RemoteError
 from segarena.files.hashes import fingerprint
-from segarena.protocol.sample_frames import unpack_sample
+from segarena.protocol.sample_serialization import unpack_sample
 from segarena.roles import Benchmark, Finding
 from segarena.samples import Sample
 from segarena.work.deadline import pause_deadline

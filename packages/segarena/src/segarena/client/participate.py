@@ -12,21 +12,21 @@ from pathlib import Path
 from typing import Any
 
 from segarena.client.address import Address, read_address
-from segarena.client.connection import PATIENCE_S, Connection
-from segarena.client.dataset import ChallengeDataset
-from segarena.client.participation import (
+from segarena.client.challenge_run_record import (
     Participation,
     delete_participation,
     delete_turns,
     read_participation,
 )
-from segarena.client.server import Server
+from segarena.client.challenge_server_api import Server
+from segarena.client.connection import PATIENCE_S, Connection
+from segarena.client.dataset import ChallengeDataset
 from segarena.client.tokens import token_for
+from segarena.engine import custom_loop_sessions
 from segarena.engine import evaluate as engine
-from segarena.engine import script_sessions
+from segarena.engine.run_folder import RunFolder
 from segarena.engine.session_protocol import SessionLike
-from segarena.engine.store import RunFolder
-from segarena.engine.trial_answer import trial_sessions
+from segarena.engine.synthetic_sample_trial import trial_sessions
 from segarena.errors import InvalidInput, RemoteError, RunConflict, WorkError, WorkStopped
 from segarena.options import options_of
 from segarena.plugin_spec import Plugin, PluginSpec
@@ -178,7 +178,7 @@ def sessions(
         samples = replace(joined.samples, is_together=False, skips_trial=not trial)
         if samples.needs_trial:
             yield from trial_sessions(samples.sample_kind, samples.prompt_kinds.values())
-        yield from script_sessions.sessions(
+        yield from custom_loop_sessions.sessions(
             joined.benchmark,
             dataset=samples,
             name=name,

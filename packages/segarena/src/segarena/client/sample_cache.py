@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from segarena.client.server import SampleInfo, Server
-from segarena.engine.blob_folder import BlobFolder
+from segarena.client.challenge_server_api import SampleInfo, Server
+from segarena.engine.disk_cache import BlobFolder
 from segarena.errors import RemoteError
 from segarena.files.cache_folder import cache_folder
 from segarena.files.hashes import sha256

@@ -23,17 +23,17 @@ import numpy as np
 from PIL import Image
 
 from segarena.client.address import read_address
+from segarena.client.challenge_run_record import Participation, begin_participation
+from segarena.client.challenge_server_api import SampleInfo, Server
 from segarena.client.connection import Connection
 from segarena.client.participate import choose_phase
-from segarena.client.participation import Participation, begin_participation
 from segarena.client.sample_cache import SampleCache
-from segarena.client.server import SampleInfo, Server
 from segarena.client.tokens import token_for
 from segarena.errors import InvalidInput
 from segarena.files.atomic_write import write_atomic
 from segarena.prompts import MaskPrompt, Prompt
 from segarena.protocol.replies import DialogueReply, unpack_reply
-from segarena.protocol.sample_frames import unpack_sample
+from segarena.protocol.sample_serialization import unpack_sample
 from segarena.protocol.turns import TurnMessage, pack_turn
 from segarena.records.prompts import prompts_text
 from segarena.samples import ImageSample, Sample, Support, VideoSample, VolumeSample

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from segarena.client.sample_exchange import SampleExchange
+from segarena.client.turn_exchange import SampleExchange
 from segarena.dialogue import Dialogue, Prediction, as_prediction
 from segarena.engine.round_recorder import RecordedDialogue
 from segarena.engine.rows import Rows

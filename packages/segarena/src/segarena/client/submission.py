@@ -15,11 +15,11 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from segarena.client.address import read_address
+from segarena.client.challenge_run_record import read_participation
+from segarena.client.challenge_server_api import Server, SubmissionInfo
 from segarena.client.connection import Connection
 from segarena.client.participate import choose_phase
-from segarena.client.participation import read_participation
 from segarena.client.run_display import score_lines
-from segarena.client.server import Server, SubmissionInfo
 from segarena.client.tokens import token_for
 from segarena.errors import InvalidInput, RemoteError
 from segarena.files.hashes import sha256

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from segarena.arrays.polygon_fill import Patch, join_patches
-from segarena.datasets.annotations.drawings import StoredShape
+from segarena.datasets.annotations.annotation_shapes import StoredShape
 from segarena.datasets.file_names import confusable_names, normal_form
 from segarena.datasets.listed_dataset import CheckTally, Files, ListedDataset, abbreviate_names
 from segarena.datasets.mask_encodings import size_class

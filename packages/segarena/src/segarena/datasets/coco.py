@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from segarena.datasets.annotated_images import AnnotatedObject, AnnotatedPicture, Annotations
-from segarena.datasets.annotations.drawings import CocoSegmentation
+from segarena.datasets.annotations.annotation_shapes import CocoSegmentation
 from segarena.datasets.annotations.record_parsing import (
     Record,
     check_record,

@@ -9,8 +9,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from segarena.datasets.annotated_images import AnnotatedObject, AnnotatedPicture, Annotations
-from segarena.datasets.annotations.brush_rle import pack_brush
-from segarena.datasets.annotations.drawings import (
+from segarena.datasets.annotations.annotation_shapes import (
     Bitmap,
     BoxShape,
     Brush,
@@ -19,6 +18,7 @@ from segarena.datasets.annotations.drawings import (
     StoredShape,
     Unusable,
 )
+from segarena.datasets.annotations.brush_rle import pack_brush
 from segarena.datasets.annotations.record_parsing import (
     Record,
     parse_integer,

@@ -16,7 +16,7 @@ from segarena.datasets.annotated_images import (
     AnnotatedPicture,
     Annotations,
 )
-from segarena.datasets.annotations.drawings import (
+from segarena.datasets.annotations.annotation_shapes import (
     Ellipse,
     LabelmeMask,
     Outline,

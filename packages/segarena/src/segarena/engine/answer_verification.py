@@ -9,10 +9,7 @@ from contextlib import closing
 import msgspec
 import polars as pl
 
-from segarena.engine.lockstep import BatchOrder
-from segarena.engine.plan import Plan
-from segarena.engine.random_streams import random_stream
-from segarena.engine.replay import (
+from segarena.engine.dialogue_replay import (
     Answer,
     AnswerKey,
     ReplayJob,
@@ -22,9 +19,12 @@ from segarena.engine.replay import (
     agreement,
     answers_in,
 )
+from segarena.engine.lockstep_dialogues import BatchOrder
+from segarena.engine.plan import Plan
+from segarena.engine.random_streams import random_stream
 from segarena.engine.rows import Rows
+from segarena.engine.run_folder import RunFolder
 from segarena.engine.sample_job import failure_reason
-from segarena.engine.store import RunFolder
 from segarena.errors import InvalidInput
 from segarena.prompts import Prompt
 from segarena.records.configuration import Agreement

@@ -14,32 +14,37 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from segarena.capabilities import dataset_assumptions, display_name, segmenter_capabilities
 from segarena.engine.answer_verification import check_verifiable, verify_answers
-from segarena.engine.earlier_rows import forget_earlier_rows
-from segarena.engine.human_loop import close_finished_samples, human_users, run_info, serve_samples
 from segarena.engine.human_page_server import (
     PageServer,
     PeopleSettings,
     executor_for_people,
     page_server,
 )
+from segarena.engine.human_user_run_loop import (
+    close_finished_samples,
+    human_users,
+    run_info,
+    serve_samples,
+)
 from segarena.engine.object_fingerprint import object_fingerprint
 from segarena.engine.plan import Plan, environment, make_plan
 from segarena.engine.plugin_errors import debugging, note_traceback
 from segarena.engine.rows import CACHE_READ_ROUND, ENCODER_PASS_ROUND
+from segarena.engine.rows_before_extension import forget_earlier_rows
+from segarena.engine.run_folder import RunFolder
 from segarena.engine.run_identity import identity_of
 from segarena.engine.sample_job import SampleJob, SampleResult, run_samples
 from segarena.engine.sample_queue import ExclusiveSampleQueue, SampleQueue, SharedSampleQueue
 from segarena.engine.session import Rules
 from segarena.engine.session_protocol import RemoteDataset, remote_evaluation
-from segarena.engine.store import RunFolder
-from segarena.engine.trial_answer import check_trial_answer
+from segarena.engine.synthetic_sample_trial import check_trial_answer
 from segarena.errors import InvalidInput, WorkError
+from segarena.plugin_capabilities import dataset_assumptions, display_name, segmenter_capabilities
 from segarena.plugin_spec import Plugin, PluginSpec
 from segarena.records.configuration import RunConfiguration, RunCounts
 from segarena.records.failures import LOADING_PREFIX, Failure, FailureCause, group_by_cause
-from segarena.records.identity import Fingerprints
+from segarena.records.run_identity_record import Fingerprints
 from segarena.registry import forget_edited_files
 from segarena.roles import Benchmark, Dataset, Segmenter
 from segarena.samples import word_of_kind

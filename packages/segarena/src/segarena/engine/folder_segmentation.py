@@ -12,7 +12,6 @@ from typing import Any
 import cv2
 import numpy as np
 
-from segarena.capabilities import segmenter_capabilities
 from segarena.datasets.mask_encodings import MaskEncoding
 from segarena.datasets.mask_orientation import MaskedPhotograph, orientation_assumptions
 from segarena.dialogue import Dialogue, as_prediction
@@ -21,6 +20,7 @@ from segarena.files.atomic_write import write_atomic
 from segarena.files.folder_probe import FolderProbe, place_probe
 from segarena.files.hashes import sha256_of_file
 from segarena.files.images import check_same_shape, list_image_files, read_image
+from segarena.plugin_capabilities import segmenter_capabilities
 from segarena.registry import build, describe
 from segarena.samples import ImageSample, Support
 from segarena.version import __version__

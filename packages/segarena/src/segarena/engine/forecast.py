@@ -19,8 +19,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from segarena.capabilities import segmenter_capabilities
-from segarena.engine.embeddings import device_of
+from segarena.engine.encoding_cache import device_of
 from segarena.engine.evaluate import open_folder
 from segarena.engine.forecast_run import (
     MAX_COUNTING_S,
@@ -33,6 +32,7 @@ from segarena.engine.plan import make_plan
 from segarena.engine.sample_job import SampleJob, run_samples
 from segarena.errors import InvalidInput, SegarenaError
 from segarena.html_table import table_html
+from segarena.plugin_capabilities import segmenter_capabilities
 from segarena.plugin_spec import Plugin
 from segarena.roles import Benchmark, Segmenter
 from segarena.samples import word_of_kind

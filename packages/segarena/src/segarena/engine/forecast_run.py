@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 
 from segarena.engine.rows import CACHE_READ_ROUND, ENCODER_PASS_ROUND
+from segarena.engine.run_folder import RunFolder
 from segarena.engine.sample_job import SampleResult
-from segarena.engine.store import RunFolder
 from segarena.records.parquet_tables import parquet_bytes, seal_parquet
 from segarena.roles import Dataset
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from segarena.engine.lockstep import RunCast, open_sessions
+from segarena.engine.lockstep_dialogues import RunCast, open_sessions
 from segarena.engine.session import Session
 from segarena.samples import Sample
 

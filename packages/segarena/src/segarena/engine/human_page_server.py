@@ -13,7 +13,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Protocol
 
-from segarena.engine.seat_files import RunInfo, Seats
+from segarena.engine.human_dialogue_files import RunInfo, Seats
 from segarena.errors import InvalidInput, MissingExtra
 from segarena.work.executors import make_executor
 from segarena.work.jobs import Executor

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.capabilities import MetricCapabilities
 from segarena.comparison import Comparison
 from segarena.engine.mutation_guard import forbid_mutation
 from segarena.errors import PluginError
 from segarena.multi_object import AnyComparison
+from segarena.plugin_capabilities import MetricCapabilities
 from segarena.roles import Metric
 
 

@@ -17,21 +17,21 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, get_args
 
-from segarena.capabilities import (
+from segarena.datasets.dataset_spec import dataset_spec
+from segarena.engine.encoding_cache import Encoder, segmenter_key
+from segarena.engine.lockstep_dialogues import RunCast
+from segarena.engine.session import Rules
+from segarena.engine.session_protocol import RemoteDataset
+from segarena.engine.time_limit import SLOW_CALLS, TimeLimit
+from segarena.errors import InvalidInput, PluginInvalid, PredictTimeout, SegarenaError
+from segarena.options import name_first_option, options_of, suggest_names
+from segarena.plugin_capabilities import (
     is_person,
     metric_columns,
     prompt_kinds,
     sample_kind,
     segmenter_capabilities,
 )
-from segarena.datasets.dataset_spec import dataset_spec
-from segarena.engine.embeddings import Encoder, segmenter_key
-from segarena.engine.lockstep import RunCast
-from segarena.engine.session import Rules
-from segarena.engine.session_protocol import RemoteDataset
-from segarena.engine.time_limit import SLOW_CALLS, TimeLimit
-from segarena.errors import InvalidInput, PluginInvalid, PredictTimeout, SegarenaError
-from segarena.options import name_first_option, options_of, suggest_names
 from segarena.plugin_spec import Plugin, PluginSpec
 from segarena.readonly import accept_read_only
 from segarena.records.configuration import (
@@ -42,8 +42,8 @@ from segarena.records.configuration import (
     UserRecord,
     resolve_paths,
 )
-from segarena.records.identity import FingerprintBy
 from segarena.records.row_types import RoundRecord
+from segarena.records.run_identity_record import FingerprintBy
 from segarena.registry import build, check_role, describe, find
 from segarena.roles import Benchmark, Dataset, Metric, Segmenter, User
 from segarena.segmenters.workers.isolation import (
@@ -96,7 +96,7 @@ class Plan:
         name: name of the segmenter in reports and boards; by default that of the plug-in, or of the object's class.
         note: remark about the run, for people.
         tags: words by which people sort their runs.
-        cache: folder of encodings shared with other runs (see `segarena.engine.embeddings`); None for no cache.
+        cache: folder of encodings shared with other runs (see `segarena.engine.encoding_cache`); None for no cache.
         cache_gb: maximum size of that folder.
         prefetch: number of samples that a run in this process loads ahead, in a thread; 0 loads each when its
             dialogues begin.

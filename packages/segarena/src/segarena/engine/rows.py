@@ -27,7 +27,7 @@ CACHE_READ_ROUND = -1
 
 @dataclass(slots=True)
 class Rows:
-    """Rows of all tables of a run (see `segarena.engine.store`)."""
+    """Rows of all tables of a run (see `segarena.engine.run_folder`)."""
 
     records: list[RoundRecord] = field(default_factory=list[RoundRecord])
     timings: list[Timing] = field(default_factory=list[Timing])

@@ -11,14 +11,14 @@ from importlib.metadata import PackageNotFoundError, packages_distributions, ver
 from pathlib import Path
 from typing import Any
 
-from segarena.capabilities import FileListing, worker_identity
 from segarena.errors import PluginError
 from segarena.files.hash_cache import files_below, hash_files
 from segarena.files.hashes import sha256_of_parts
 from segarena.files.python_imports import imported_names, source_files
+from segarena.plugin_capabilities import FileListing, worker_identity
 from segarena.plugin_spec import PluginSpec
 from segarena.records.configuration import DatasetRecord, PluginRecord, RunConfiguration
-from segarena.records.identity import FingerprintBy, Fingerprints, Identity
+from segarena.records.run_identity_record import FingerprintBy, Fingerprints, Identity
 from segarena.registry import KINDS, lookup
 from segarena.roles import Dataset
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TypeAlias
 
-from segarena.engine.store import RunFolder
+from segarena.engine.run_folder import RunFolder
 from segarena.records.fingerprints import fingerprint_damage
 from segarena.records.sample_file import RETRY_HINT
 from segarena.registry import import_entry_points

@@ -5,12 +5,12 @@ from __future__ import annotations
 import socket
 from dataclasses import dataclass
 
-from segarena.engine.lockstep import RunCast
+from segarena.engine.lockstep_dialogues import RunCast
 from segarena.engine.run_identity import identity_of
 from segarena.errors import DatasetError, WorkersInvalid
 from segarena.files.folder_probe import FolderProbe
 from segarena.records.configuration import RunConfiguration
-from segarena.records.identity import identity_changes
+from segarena.records.run_identity_record import identity_changes
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,20 +12,20 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from segarena.capabilities import peak_bytes_elsewhere
 from segarena.engine.forecast_subset import EMPTY_WORKLOAD, SampleWorkload, open_session_subset
-from segarena.engine.kept_sample import DialogueName, KeptSample, merge_rows
-from segarena.engine.lockstep import RunCast, load_sample, run_sample
+from segarena.engine.lockstep_dialogues import RunCast, load_sample, run_sample
 from segarena.engine.plan import Plan, time_limit_of
 from segarena.engine.plugin_errors import collected_tracebacks
 from segarena.engine.rows import Rows, failed_sample
 from segarena.engine.run_location import RunLocation
 from segarena.engine.sample_prefetch import SamplePrefetcher
+from segarena.engine.sample_row_merging import DialogueName, KeptSample, merge_rows
 from segarena.engine.session import Rules
 from segarena.engine.session_protocol import SessionLike
 from segarena.engine.time_limit import SLOW_CALLS, TimeLimit
 from segarena.errors import UnitHung
 from segarena.files.folder_probe import place_probe
+from segarena.plugin_capabilities import peak_bytes_elsewhere
 from segarena.records.configuration import read_configuration
 from segarena.records.failures import FailureCause
 from segarena.records.sample_file import SampleFileWriter
@@ -34,8 +34,8 @@ from segarena.work.jobs import Executor, UnitFailure
 
 if TYPE_CHECKING:
     # Both import Polars, which takes longer than everything else at the start of a worker.
-    from segarena.engine.earlier_rows import EarlierRows
-    from segarena.engine.store import RunFolder
+    from segarena.engine.rows_before_extension import EarlierRows
+    from segarena.engine.run_folder import RunFolder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +102,7 @@ class SampleJob:
             writer = SampleFileWriter(self.path)
             samples = read_configuration(self.path / "run.json").config.dataset.samples
             if (self.path / "earlier").is_dir():
-                from segarena.engine.earlier_rows import EarlierRows
+                from segarena.engine.rows_before_extension import EarlierRows
 
                 earlier = EarlierRows(self.path)
         else:

@@ -12,14 +12,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
+from segarena.engine.run_folder import RunFolder
 from segarena.engine.sample_job import SampleResult
-from segarena.engine.store import RunFolder
 from segarena.records.compaction import BLOCK_SAMPLES
 from segarena.records.configuration import RunConfiguration
-from segarena.records.identity import Fingerprints
 from segarena.records.pieces import PIECES_LEDGER
+from segarena.records.run_identity_record import Fingerprints
 from segarena.work.sharing.claims import CLAIMS, Claims, OnWait
-from segarena.work.sharing.presence import PresenceLapsed
+from segarena.work.sharing.process_heartbeats import PresenceLapsed
 
 
 class SampleQueue(Protocol):

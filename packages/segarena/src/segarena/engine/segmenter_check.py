@@ -10,11 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from segarena.arrays.rle import decode_rle
-from segarena.capabilities import segmenter_capabilities
-from segarena.engine.lockstep import BatchOrder, RunCast, open_sessions, run_sample
-from segarena.engine.plan import Plan, make_plan, time_limit_of
-from segarena.engine.random_streams import random_stream
-from segarena.engine.replay import (
+from segarena.engine.dialogue_replay import (
     Answer,
     AnswerKey,
     ReplayKey,
@@ -27,10 +23,14 @@ from segarena.engine.replay import (
     replay_dialogues,
     replay_rows,
 )
+from segarena.engine.lockstep_dialogues import BatchOrder, RunCast, open_sessions, run_sample
+from segarena.engine.plan import Plan, make_plan, time_limit_of
+from segarena.engine.random_streams import random_stream
 from segarena.engine.sample_job import failure_reason
 from segarena.engine.session import Session
 from segarena.engine.time_limit import TimeLimit
 from segarena.errors import PluginInvalid, SegarenaError, SegmenterError
+from segarena.plugin_capabilities import segmenter_capabilities
 from segarena.plugin_spec import Plugin, PluginSpec
 from segarena.records.configuration import Agreement
 from segarena.registry import build, plugins_by_name

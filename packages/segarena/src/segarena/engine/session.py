@@ -18,12 +18,6 @@ from typing import Any
 import numpy as np
 
 from segarena.benchmark_rules import TimeBudget
-from segarena.capabilities import (
-    MetricCapabilities,
-    UserCapabilities,
-    metric_capabilities,
-    user_capabilities,
-)
 from segarena.dialogue import Dialogue, as_prediction
 from segarena.engine.metric_values import metric_values, part_values
 from segarena.engine.mutation_guard import forbid_mutation
@@ -32,6 +26,12 @@ from segarena.engine.round_recorder import DialogueKey, RecordedDialogue, RoundR
 from segarena.engine.rows import Rows
 from segarena.errors import InvalidInput, ProtocolViolation
 from segarena.multi_object import AnyComparison, compare_prediction
+from segarena.plugin_capabilities import (
+    MetricCapabilities,
+    UserCapabilities,
+    metric_capabilities,
+    user_capabilities,
+)
 from segarena.prompts import MaskPrompt, Prompt, check_prompt
 from segarena.readonly import freeze, freeze_mask
 from segarena.roles import MOST_PROMPTS, Metric, Turn, User

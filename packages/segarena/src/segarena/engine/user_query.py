@@ -7,11 +7,11 @@ from typing import Any, cast
 
 import numpy as np
 
-from segarena.capabilities import user_capabilities
 from segarena.dialogue import Dialogue, as_prediction
 from segarena.engine.session import Rules, Session
 from segarena.errors import InvalidInput
 from segarena.multi_object import compare_prediction, empty_comparison
+from segarena.plugin_capabilities import user_capabilities
 from segarena.plugin_spec import Plugin, PluginSpec
 from segarena.prompts import Prompt
 from segarena.registry import build

@@ -11,7 +11,7 @@ import numpy as np
 from segarena.arrays.rle import decode_rle, encode_labels_rle, encode_rle
 from segarena.errors import InvalidInput
 from segarena.protocol.coco_labels import MAX_OBJECTS, decode_coco_labels, max_coco_bytes
-from segarena.protocol.frames import ArrayAnnouncement
+from segarena.protocol.message_frames import ArrayAnnouncement
 from segarena.samples import Labels, Mask, Shape, as_labels
 from segarena.worker import flatten
 

@@ -13,8 +13,8 @@ from segarena.dialogue import Lift
 from segarena.errors import InvalidInput
 from segarena.files.hashes import fingerprint
 from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Prompt, Scribble, check_prompt
-from segarena.protocol.frames import convert_field, read_frame, restore_fields, write_frame
-from segarena.protocol.sample_frames import decode_sample
+from segarena.protocol.message_frames import convert_field, read_frame, restore_fields, write_frame
+from segarena.protocol.sample_serialization import decode_sample
 from segarena.readonly import without_truth
 from segarena.samples import ImageSample, Shape, Support
 from segarena.serialization import encode_prompt

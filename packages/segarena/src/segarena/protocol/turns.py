@@ -10,7 +10,6 @@ import msgspec
 
 from segarena.dialogue import Prediction
 from segarena.errors import InvalidInput
-from segarena.protocol.frames import convert_field, read_frame, write_frame
 from segarena.protocol.mask_encoding import (
     MAX_OBJECTS,
     check_announced_masks,
@@ -18,6 +17,7 @@ from segarena.protocol.mask_encoding import (
     encode_coco_labels,
     encode_mask,
 )
+from segarena.protocol.message_frames import convert_field, read_frame, write_frame
 from segarena.samples import Shape
 
 # Masks are stored outside the header, so a valid turn never needs a long header.

@@ -16,7 +16,7 @@ from segarena.errors import InvalidInput, StoreError
 from segarena.files.hashes import sha256
 from segarena.plugin_spec import PluginSpec
 from segarena.records.format_upgrade import RUN_FORMAT, SEALED_FORMATS, upgrade_configuration
-from segarena.records.identity import Identity
+from segarena.records.run_identity_record import Identity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,7 +243,7 @@ CIRCUMSTANCES = (
     "tags",
     "identity",
 )
-"""Fields that may differ if a run is continued; for `identity` see `segarena.records.identity.identity_changes`."""
+"""Fields that may differ if a run is continued; for `identity` see `identity_changes` in `run_identity_record`."""
 
 
 class LoadedConfiguration(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 import polars as pl
 
-from segarena.capabilities import ValueChecker
+from segarena.plugin_capabilities import ValueChecker
 
 _DIALOGUE = ["sample", "target", "user", "repeat"]
 _ROUND = [*_DIALOGUE, "round"]

@@ -8,8 +8,8 @@ from pathlib import Path
 import polars as pl
 
 from segarena.files.atomic_write import write_atomic
-from segarena.records.identity import Fingerprints, Identity
 from segarena.records.parquet_tables import parquet_bytes, seal_parquet, verify_seal
+from segarena.records.run_identity_record import Fingerprints, Identity
 
 FINGERPRINTS_FILE = "data.parquet"
 _MAX_NAMED = 3

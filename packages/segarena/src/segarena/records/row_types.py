@@ -83,7 +83,7 @@ class TargetWithoutDialogue(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PersonRound(RoundKey, frozen=True, kw_only=True):
-    """The person and effort of a round with a human user (`segarena.engine.seat_files`).
+    """The person and effort of a round with a human user (`segarena.engine.human_dialogue_files`).
 
     A round after the last answered one records that the person had nothing left to correct.
 

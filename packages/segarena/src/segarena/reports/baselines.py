@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Sequence
 
-from segarena.capabilities import ignores_image
+from segarena.plugin_capabilities import ignores_image
 from segarena.registry import lookup
 from segarena.reports.chart_series import Series
 from segarena.reports.charts import DASH_COUNT

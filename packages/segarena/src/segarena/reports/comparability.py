@@ -7,7 +7,7 @@ from pathlib import PurePath
 
 from segarena.records.configuration import DatasetRecord
 from segarena.records.fingerprints import describe_changes, read_fingerprints
-from segarena.records.identity import has_data_changed
+from segarena.records.run_identity_record import has_data_changed
 from segarena.reports.display_names import short_name
 from segarena.reports.recorded_run import Run
 

@@ -22,13 +22,13 @@ from PIL import Image
 
 from segarena.arrays.boxes import bounding_window
 from segarena.arrays.rle import decode_rle, run_lengths
-from segarena.engine.store import RunFolder
+from segarena.engine.run_folder import RunFolder
 from segarena.errors import InvalidInput, RunConflict, StoreError
 from segarena.files.atomic_write import open_atomic, write_atomic
 from segarena.files.safe_paths import safe_join
 from segarena.records.configuration import resolve_paths
+from segarena.records.plugin_trust import rebuild_plugin, trust_refusal
 from segarena.records.sample_file import RETRY_HINT
-from segarena.records.trust import rebuild_plugin, trust_refusal
 from segarena.registry import import_entry_points
 from segarena.reports.pages import PAGES_ENTRY_POINTS
 from segarena.roles import Dataset
@@ -106,7 +106,7 @@ def export_masks(
             "nifti" for volumes, or a format that a package registered.
         round_: round of the prediction; for a dialogue that ended earlier, its last prediction is
             exported. None exports the last one of each dialogue.
-        trust: see `segarena.records.trust`; only used by formats that need the samples.
+        trust: see `segarena.records.plugin_trust`; only used by formats that need the samples.
 
     Raises:
         InvalidInput: the format is unknown or does not support this kind of sample, or no masks

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from segarena.records.trust import restrict_plugins
+from segarena.records.plugin_trust import restrict_plugins
 from segarena.reports.general_tables import paired_sheet, summary_sheet
 from segarena.reports.pages import Page, page_of
 from segarena.reports.recorded_run import read_runs

@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 
 from segarena.arrays.rle import decode_rle
 from segarena.benchmark_rules import Statistic
-from segarena.engine.store import RunFolder
+from segarena.engine.run_folder import RunFolder
 from segarena.errors import InvalidInput, RunConflict
 from segarena.records.configuration import RunConfiguration, move_data, plain_configuration
 from segarena.records.failures import LOADING_PREFIX, Failure, FailureCause, group_by_cause
 from segarena.registry import lookup
+from segarena.reports.custom_run_labels import labels_of_runs
 from segarena.reports.display_names import dataset_names, distinct_names, metric_name, run_labels
-from segarena.reports.given_labels import labels_of_runs
 from segarena.reports.round_table import (
     DialogueId,
     DialogueRecord,
@@ -60,7 +60,7 @@ class Run:
         thresholds: thresholds that the caller requested in addition to those of the benchmark.
         further: final values of additional metrics, limited to those that all runs of the report
             have.
-        trust: whether third-party plug-ins may be rebuilt; see `segarena.records.trust`.
+        trust: whether third-party plug-ins may be rebuilt; see `segarena.records.plugin_trust`.
         data_folder: current location of the dataset's files, as in
             `segarena.records.configuration.move_data`; None if they have not moved.
         computed: cache of statistics that several tables and figures use; see
@@ -359,11 +359,11 @@ def read_runs(
     Args:
         paths: the run folders.
         thresholds: additional thresholds; the summary then contains NoC and NoF at each of them.
-        trust: see `segarena.records.trust`.
+        trust: see `segarena.records.plugin_trust`.
         data: current location of the dataset's files if they have moved: a folder, or
             "OPTION=FOLDER" if several options of the dataset may contain it. Only for runs on one
             dataset.
-        labels: names for runs in place of their own, see `segarena.reports.given_labels`.
+        labels: names for runs in place of their own, see `segarena.reports.custom_run_labels`.
 
     Raises:
         InvalidInput: `paths` is empty; `data` was given for several datasets, or without the option

@@ -8,8 +8,8 @@ from dataclasses import replace
 from functools import partial
 
 from segarena.reports.baselines import floor_text
+from segarena.reports.dialogue_gallery import BUDGET_BYTES, all_dialogue_keys, make_gallery
 from segarena.reports.figures import figures
-from segarena.reports.gallery import BUDGET_BYTES, all_dialogue_keys, make_gallery
 from segarena.reports.general_tables import (
     MAX_HARDEST_ROWS,
     failures_parts,

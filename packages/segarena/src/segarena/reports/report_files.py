@@ -10,8 +10,8 @@ from segarena.errors import StoreError
 from segarena.files.atomic_write import write_atomic
 from segarena.files.safe_paths import safe_join
 from segarena.published.table_registry import find_table
+from segarena.records.plugin_trust import restrict_plugins, trust_refusal
 from segarena.records.report_manifest import write_manifest
-from segarena.records.trust import restrict_plugins, trust_refusal
 from segarena.reports.chart_export import chart_files, figures_in, png_of
 from segarena.reports.general_tables import (
     differences_sheet,
@@ -89,7 +89,7 @@ def write_report(
         out: folder of the report.
         thresholds: additional thresholds for NoC and NoF.
         trust: whether third-party plug-ins of the folders may be executed to draw pictures; see
-            `segarena.records.trust`.
+            `segarena.records.plugin_trust`.
         figures: folder for each chart as SVG and PNG; None writes no charts.
         shows_all: whether the page contains pictures of every target regardless of its size.
         data: current location of the dataset's files, if they have moved.

@@ -16,7 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock, Thread
 from typing import Any
 
-from segarena.reports.gallery import all_dialogue_keys, make_card, open_run_dataset
+from segarena.reports.dialogue_gallery import all_dialogue_keys, make_card, open_run_dataset
 from segarena.reports.html_document import macros
 from segarena.reports.pages import Page
 from segarena.reports.report import report_html
@@ -54,7 +54,7 @@ class ReportServer(ThreadingHTTPServer):
             return self.card(int(number[1])) if number else None
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Handle a request in a new thread that inherits the trust setting; see `segarena.records.trust`."""
+        """Handle a request in a new thread that inherits the trust setting; see `segarena.records.plugin_trust`."""
         # A new thread starts with an empty context, so copy this one, which contains the trust
         # setting.
         arguments = (self.process_request_thread, request, client_address)

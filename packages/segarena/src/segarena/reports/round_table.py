@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from segarena.engine.store import RunFolder
+from segarena.engine.run_folder import RunFolder
 from segarena.errors import StoreError
 from segarena.records.parquet_tables import COLUMNS
 from segarena.records.prompts import RecordedPrompt, read_prompts

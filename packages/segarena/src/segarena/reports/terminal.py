@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from segarena.records.trust import restrict_plugins
+from segarena.records.plugin_trust import restrict_plugins
 from segarena.reports.baselines import floor_text
 from segarena.reports.comparability import comparability_warnings
 from segarena.reports.general_tables import paired_sheet, summary_sheet

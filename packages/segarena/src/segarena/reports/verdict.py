@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from segarena.benchmark_rules import Statistic
 from segarena.reports.cells import p_value_text
 from segarena.reports.chart_series import run_column_names
-from segarena.reports.companion_statistics import (
+from segarena.reports.display_names import metric_name
+from segarena.reports.failures_and_final_quality import (
     best_elsewhere_text,
     companions_of_run,
     solved_text,
     threshold_text,
     worse_texts,
 )
-from segarena.reports.display_names import metric_name
 from segarena.reports.recorded_run import Run
 from segarena.reports.run_statistics import (
     SIGNIFICANCE_LEVEL,

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from segarena.engine.evaluate import evaluate
-from segarena.engine.store import RunFolder
+from segarena.engine.run_folder import RunFolder
 from segarena.files.hashes import sha256
 from segarena.published.table_files import condition_label
 from segarena.published.table_types import Measurement, PublishedTable
-from segarena.records.trust import restrict_plugins
+from segarena.records.plugin_trust import restrict_plugins
 from segarena.reports.measure_lookup import look_up_measure, page_tables
 from segarena.reports.pages import page_of
 from segarena.reports.recorded_run import read_runs

@@ -16,8 +16,8 @@ from segarena.errors import PluginInvalid, SegmenterError
 from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Prompt, Scribble, check_prompt
 from segarena.registry import segmenter
 from segarena.samples import Labels, Mask, Sample, Support, Target, VideoSample, VolumeSample
-from segarena.segmenters.drawing.marks import check_prompt_kinds
 from segarena.segmenters.drawing.nearest_prompt import marked_places
+from segarena.segmenters.drawing.prompt_pixel_marks import check_prompt_kinds
 from segarena.segmenters.oneshot.support_segmenter import cell_coverage, support_key, supports_of
 from segarena.segmenters.volumes.lifting.slice_prompts import limits_window
 from segarena.segmenters.volumes.seeding.seed_layout import VOLUME_KINDS, require_volume

@@ -9,10 +9,10 @@ import numpy as np
 
 from segarena.arrays.boxes import Window, bounding_window, from_window, is_empty, window_shape
 from segarena.arrays.slices import key_slices, median_slice
-from segarena.capabilities import prompt_kinds
 from segarena.comparison import Comparison
 from segarena.dialogue import Lift
 from segarena.errors import InvalidInput
+from segarena.plugin_capabilities import prompt_kinds
 from segarena.prompts import Box, Limits, Prompt
 from segarena.registry import build, user
 from segarena.roles import Turn, User

@@ -21,7 +21,7 @@ TargetDisplay = Literal["outline", "highlight"]
 class Human:
     """Person who gives the prompts of each round on a web page; see docs/studio.md.
 
-    A run with this user waits for people (`segarena.engine.seat_files`). Where nobody can be asked,
+    A run with this user waits for people (`segarena.engine.human_dialogue_files`). Where nobody can be asked,
     as in a trial that forecasts a run, the dialogue fails with an error.
 
     Args:

@@ -14,6 +14,7 @@ from segarena.registry import user
 from segarena.roles import Turn
 from segarena.samples import VideoSample, VolumeSample
 from segarena.users.habits.crowd import Crowd
+from segarena.users.stroke_model.drawing_surface import FloatArray
 from segarena.users.stroke_model.model import (
     SHIPPED_BACKGROUND_MODEL,
     SHIPPED_MODEL,
@@ -28,7 +29,6 @@ from segarena.users.stroke_model.stroke_goals import (
     object_goals,
 )
 from segarena.users.stroke_model.stroke_sampling import sample_strokes
-from segarena.users.stroke_model.surface import FloatArray
 
 _DIRICHLET_ALPHA = 0.4
 """Concentration below 1, so that a person in a crowd mostly resembles one of the fitted people."""

@@ -11,7 +11,7 @@ from segarena.reports.boards.board import CHOICES, board_of
 from segarena.reports.boards.board_wording import leader_text, shared_text
 from segarena.reports.boards.json_export import board_data
 from segarena.reports.boards.pages import board_page, run_page
-from segarena.reports.boards.panels import Panel, PanelKey, rank_panel
+from segarena.reports.boards.statistic_rankings import Panel, PanelKey, rank_panel
 from segarena.roles import Statistic
 from segarena.statistics.intervals import Interval, bootstrap_mean, paired_difference
 

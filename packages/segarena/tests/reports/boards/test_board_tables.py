@@ -17,7 +17,7 @@ from segarena.reports.boards.board_tables import (
     standing_sheet,
 )
 from segarena.reports.boards.json_export import board_json
-from segarena.reports.boards.panels import PanelKey
+from segarena.reports.boards.statistic_rankings import PanelKey
 
 MAIN = PanelKey("photos", "centre", "", "NoC@90")
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from segarena.segmenters.drawing.marker_watershed import marker_watershed, snap_border
-from segarena.segmenters.drawing.marks import INSIDE, OUTSIDE
+from segarena.segmenters.drawing.prompt_pixel_marks import INSIDE, OUTSIDE
 
 
 def two_colours(at, shape=(24, 30)):

@@ -12,7 +12,7 @@ from segarena.dialogue import Dialogue
 from segarena.errors import InvalidImage, InvalidPrompt, PluginInvalid, SegmenterError
 from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Scribble
 from segarena.samples import ImageSample, VolumeSample
-from segarena.segmenters.drawing.marks import INSIDE, OUTSIDE, UNKNOWN
+from segarena.segmenters.drawing.prompt_pixel_marks import INSIDE, OUTSIDE, UNKNOWN
 from segarena.segmenters.volumes.random_walker import meeting_probability
 from segarena.segmenters.volumes.seeding.seed_marks import Seeds
 from segarena.segmenters.volumes.seeding.voxel_blocks import Blocks

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from segarena import evaluate, forecast
-from segarena.capabilities import pass_seconds
 from segarena.dialogue import Dialogue
 from segarena.engine.rows import ENCODER_PASS_ROUND
 from segarena.errors import RunConflict
+from segarena.plugin_capabilities import pass_seconds
 from segarena.prompts import Click
 from segarena.registry import build
 from segarena.reports.display_names import distinct_names

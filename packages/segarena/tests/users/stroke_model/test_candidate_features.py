@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from segarena.users.stroke_model.candidate_features import CandidateMeter
-from segarena.users.stroke_model.surface import build_surface
+from segarena.users.stroke_model.drawing_surface import build_surface
 
 
 @pytest.fixture

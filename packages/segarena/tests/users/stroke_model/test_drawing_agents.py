@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from segarena.users.stroke_model.drawing_agents import DrawingAgents
-from segarena.users.stroke_model.surface import build_surface
+from segarena.users.stroke_model.drawing_surface import build_surface
 
 ME = np.zeros(1, np.intp)
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from segarena.users.stroke_model.drawing_surface import build_surface
 from segarena.users.stroke_model.slice_distance import distances_to_strokes
-from segarena.users.stroke_model.surface import build_surface
 
 
 def test_distances_are_over_the_goals_size():

@@ -14,7 +14,7 @@ from segarena.errors import InvalidMask, RunConflict, StoreError
 from segarena.work.ledger import Ledger
 from segarena.work.sharing.claims import Claims
 from segarena.work.sharing.locks import refuse_sharers
-from segarena.work.sharing.presence import PresenceLapsed, Sharer, present_sharers
+from segarena.work.sharing.process_heartbeats import PresenceLapsed, Sharer, present_sharers
 
 COUNT = 12
 WHO = range(3)

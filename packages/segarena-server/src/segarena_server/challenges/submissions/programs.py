@@ -12,9 +12,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import segarena.worker
-from segarena.capabilities import prompt_kinds
 from segarena.engine.plan import Plan
 from segarena.errors import InvalidInput, SegarenaError
+from segarena.plugin_capabilities import prompt_kinds
 from segarena.registry import find
 from segarena.segmenters.workers.check_helpers import (
     predict_two_rounds,

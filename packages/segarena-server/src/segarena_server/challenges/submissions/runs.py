@@ -17,7 +17,7 @@ import polars as pl
 
 from segarena.arrays.rle import decode_rle
 from segarena.dialogue import Dialogue, Prediction
-from segarena.engine.lockstep import (
+from segarena.engine.lockstep_dialogues import (
     RunCast,
     load_sample,
     open_sessions,
@@ -28,13 +28,13 @@ from segarena.engine.lockstep import (
 )
 from segarena.engine.plan import Plan
 from segarena.engine.rows import Rows
+from segarena.engine.run_folder import RunFolder
 from segarena.engine.run_integrity import check_run
 from segarena.engine.session import Session
-from segarena.engine.store import RunFolder
 from segarena.engine.time_limit import TimeLimit
 from segarena.errors import InvalidInput, SegarenaError
+from segarena.records.plugin_trust import restrict_plugins
 from segarena.records.prompts import prompts_text
-from segarena.records.trust import restrict_plugins
 from segarena.reports.wording import count_text
 from segarena.samples import Labels, Mask, Shape
 

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 
 from segarena.protocol.challenge_info import ParticipationMode
-from segarena.protocol.sample_frames import unpack_sample
+from segarena.protocol.sample_serialization import unpack_sample
 from segarena.samples import ImageSample, VideoSample, VolumeSample
 from segarena.segmenters.workers.sandbox import Sandbox
 from segarena.segmenters.workers.worker import Worker

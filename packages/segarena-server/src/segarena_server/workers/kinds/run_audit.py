@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
 
-from segarena.engine.store import RunFolder
+from segarena.engine.run_folder import RunFolder
 from segarena_server.auth.teams import circle_of
 from segarena_server.challenges.challenge_repository import find_phase
 from segarena_server.challenges.duplicate_detection import (
@@ -21,12 +21,12 @@ from segarena_server.challenges.duplicate_detection import (
     similarity_of,
     sketch_of,
 )
-from segarena_server.challenges.knowledge_test import (
+from segarena_server.challenges.leak_meter import Leak, summarise_leaks
+from segarena_server.challenges.prompt_knowledge_test import (
     DialogueExcess,
     KnowledgeTest,
     measure_knowledge,
 )
-from segarena_server.challenges.leak_meter import Leak, summarise_leaks
 from segarena_server.db.orm_models import Challenge, Job, Run, RunFinding, RunSample, Turn
 from segarena_server.jobs.job_queue import AUDIT_RUN, enqueue_job
 from segarena_server.site import Site

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session, aliased
 
 from segarena.engine.evaluate import finish
 from segarena.engine.rows import Rows, failed_sample
-from segarena.engine.store import RunFolder
+from segarena.engine.run_folder import RunFolder
 from segarena.errors import SegarenaError
 from segarena.files.atomic_write import write_atomic
 from segarena.records.configuration import configuration_text, read_configuration

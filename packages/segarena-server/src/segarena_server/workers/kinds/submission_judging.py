@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 from segarena.dialogue import Prediction
 from segarena.engine.plan import time_limit_of
 from segarena.engine.rows import Rows
-from segarena.engine.store import RunFolder
+from segarena.engine.run_folder import RunFolder
 from segarena.errors import InvalidInput, SegarenaError
 from segarena.files.hashes import sha256
 from segarena.protocol.turns import DialogueAnswer, TurnMessage, pack_turn, read_turn_header

@@ -1,5 +1,5 @@
 // Problems in a scene that can be detected while drawing, with the same kinds and limits as the
-// checks before finishing, which detect more (segarena.systems.scenes.checks.quality).
+// checks before finishing, which detect more (segarena.systems.scenes.checks.single_annotation_checks).
 
 import { firstCrossing, firstMeeting } from "./self-intersections.js";
 import { boxHolds, contains, convexHull, isHole, isSame } from "../common/geometry.js";

@@ -9,8 +9,8 @@ from xml.etree.ElementTree import Element
 
 from segarena.arrays.polygon_fill import Patch
 from segarena.arrays.polygon_points import Points
-from segarena.datasets.annotations.cropped_masks import cvat_mask
-from segarena.datasets.annotations.drawings import Ellipse, fill_rings, rotated_corners
+from segarena.datasets.annotations.annotation_shapes import Ellipse, fill_rings, rotated_corners
+from segarena.datasets.annotations.annotation_tool_masks import cvat_mask
 from segarena.datasets.annotations.record_parsing import (
     parse_number,
     parse_polygon,

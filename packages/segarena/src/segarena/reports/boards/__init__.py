@@ -19,8 +19,8 @@ from segarena.reports.boards.pages import (
     run_page,
     sample_page,
 )
-from segarena.reports.boards.panels import BoardRank, Panel, PanelKey
 from segarena.reports.boards.static_site import SiteFiles, write_site
+from segarena.reports.boards.statistic_rankings import BoardRank, Panel, PanelKey
 
 __all__ = [
     "ASSETS",

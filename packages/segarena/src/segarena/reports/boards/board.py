@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from segarena.benchmark_rules import Statistic
 from segarena.errors import InvalidInput, RunConflict
 from segarena.reports.boards.extracts import Extract
-from segarena.reports.boards.panels import (
+from segarena.reports.boards.statistic_rankings import (
     BoardRank,
     Panel,
     PanelKey,

@@ -17,7 +17,7 @@ from segarena.reports.axes import Frame, px
 from segarena.reports.boards.board import Board, Choice
 from segarena.reports.boards.board_wording import is_control, time_text
 from segarena.reports.boards.extracts import MeanCurve, OptionalNumbers
-from segarena.reports.boards.panels import PanelKey, score_sign
+from segarena.reports.boards.statistic_rankings import PanelKey, score_sign
 from segarena.reports.chart_series import Figure, make_figure
 from segarena.reports.charts import Curve, legend, line_chart, marker
 from segarena.reports.display_names import metric_name

@@ -20,7 +20,7 @@ from segarena.reports.boards.board_wording import (
     run_remarks,
     time_text,
 )
-from segarena.reports.boards.panels import BoardRank, PanelKey, score_sign
+from segarena.reports.boards.statistic_rankings import BoardRank, PanelKey, score_sign
 from segarena.reports.cells import Cell, Column, Link, Value
 from segarena.reports.renderers.csv import sheet_csv
 from segarena.reports.renderers.latex import latex_comment, sheet_tex

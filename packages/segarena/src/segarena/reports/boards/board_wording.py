@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from segarena.benchmark_rules import Statistic
 from segarena.reports.boards.board import Board
 from segarena.reports.boards.extracts import Extract
-from segarena.reports.boards.panels import BoardRank, PanelKey
-from segarena.reports.companion_statistics import (
+from segarena.reports.boards.statistic_rankings import BoardRank, PanelKey
+from segarena.reports.display_names import metric_name
+from segarena.reports.failures_and_final_quality import (
     Companions,
     best_elsewhere_text,
     companions_of,
     threshold_text,
 )
-from segarena.reports.display_names import metric_name
 from segarena.reports.run_statistics import TargetKey
 from segarena.reports.wording import (
     EARLY_END_NOTE,

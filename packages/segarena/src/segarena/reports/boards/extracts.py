@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.benchmark_rules import Statistic
-from segarena.capabilities import ignores_image
 from segarena.errors import StoreError
+from segarena.plugin_capabilities import ignores_image
 from segarena.records.configuration import DatasetRecord, PluginRecord
-from segarena.records.trust import restrict_plugins
+from segarena.records.plugin_trust import restrict_plugins
 from segarena.registry import lookup
 from segarena.reports.pages import Page, page_of
 from segarena.reports.recorded_run import Run, benchmark_rules, read_runs

@@ -26,7 +26,7 @@ from segarena.reports.boards.board_wording import (
     time_text,
 )
 from segarena.reports.boards.extracts import Extract
-from segarena.reports.boards.panels import PanelKey, round_mean
+from segarena.reports.boards.statistic_rankings import PanelKey, round_mean
 from segarena.reports.charts import MARKERS
 from segarena.reports.wording import bounds_text, seconds_text, value_text
 

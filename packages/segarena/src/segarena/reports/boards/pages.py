@@ -32,7 +32,7 @@ from segarena.reports.boards.board_wording import (
     time_text,
 )
 from segarena.reports.boards.json_export import page_data
-from segarena.reports.boards.panels import PanelKey
+from segarena.reports.boards.statistic_rankings import PanelKey
 from segarena.reports.html_document import macros, read_script, read_text, templates
 from segarena.reports.page_parts import FigureRow, Gallery, Html, Note, Part, Section, Terms
 from segarena.reports.renderers.html import section_values

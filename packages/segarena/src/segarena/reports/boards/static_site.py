@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from segarena.files.atomic_write import write_atomic
-from segarena.records.trust import restrict_plugins
+from segarena.records.plugin_trust import restrict_plugins
 from segarena.reports.boards.board import Board, Choice, Entry
 from segarena.reports.boards.board_tables import board_csv, board_tex, hardest_targets
 from segarena.reports.boards.json_export import board_json
 from segarena.reports.boards.pages import ASSETS, asset_text, board_page, run_page, sample_page
-from segarena.reports.boards.panels import PanelKey
-from segarena.reports.gallery import make_gallery
+from segarena.reports.boards.statistic_rankings import PanelKey
+from segarena.reports.dialogue_gallery import make_gallery
 from segarena.reports.page_parts import Gallery
 from segarena.reports.pages import page_of
 from segarena.reports.recorded_run import Run, read_runs
@@ -63,7 +63,7 @@ def write_site(
         out: folder of the site; existing files are replaced.
         runs: run folder of each entry, for pictures; None for a site without pictures.
         choice: which runs of each participant are shown initially.
-        trust: whether third-party datasets may be opened; see `segarena.records.trust`.
+        trust: whether third-party datasets may be opened; see `segarena.records.plugin_trust`.
         data: current location of the dataset's files, if they have moved.
         pictured: maximum number of samples with pictures.
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from segarena.arrays.boxes import bounding_window, grow_window
 from segarena.samples import Mask
-from segarena.segmenters.drawing.marks import INSIDE, OUTSIDE, UNKNOWN, apply_marks
+from segarena.segmenters.drawing.prompt_pixel_marks import INSIDE, OUTSIDE, UNKNOWN, apply_marks
 
 _SIDES = np.array([(-1, 0), (0, -1), (0, 1), (1, 0)])
 _INSIDE_LABEL = 1

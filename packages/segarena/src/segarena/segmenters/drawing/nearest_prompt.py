@@ -22,7 +22,7 @@ from scipy import ndimage
 
 from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Prompt, Scribble
 from segarena.samples import Labels, Shape, Support
-from segarena.segmenters.drawing.marks import fill_outline
+from segarena.segmenters.drawing.prompt_pixel_marks import fill_outline
 
 MOST_POINTS = 2**19
 _UNKNOWN = -1

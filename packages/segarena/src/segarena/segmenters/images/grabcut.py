@@ -15,9 +15,9 @@ from segarena.dialogue import Dialogue, Prediction
 from segarena.prompts import Box, Click, Lasso, Prompt, Scribble
 from segarena.registry import segmenter
 from segarena.samples import Mask, Sample
-from segarena.segmenters.drawing.colour_cut import MIN_MARK_COVER, cut_guess
+from segarena.segmenters.drawing.grabcut_refinement import MIN_MARK_COVER, cut_guess
 from segarena.segmenters.drawing.marker_watershed import snap_border
-from segarena.segmenters.drawing.marks import (
+from segarena.segmenters.drawing.prompt_pixel_marks import (
     INSIDE,
     OUTSIDE,
     PROMPT_KINDS,

@@ -15,7 +15,7 @@ from segarena.prompts import Click
 from segarena.registry import segmenter
 from segarena.samples import Mask, Sample
 from segarena.segmenters.drawing.marker_watershed import snap_border
-from segarena.segmenters.drawing.marks import (
+from segarena.segmenters.drawing.prompt_pixel_marks import (
     INSIDE,
     OUTSIDE,
     PROMPT_KINDS,

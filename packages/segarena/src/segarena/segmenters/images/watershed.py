@@ -14,7 +14,12 @@ from segarena.errors import InvalidInput
 from segarena.registry import segmenter
 from segarena.samples import Mask, Sample
 from segarena.segmenters.drawing.marker_watershed import marker_watershed, snap_border
-from segarena.segmenters.drawing.marks import INSIDE, PROMPT_KINDS, draw_marks, require_image
+from segarena.segmenters.drawing.prompt_pixel_marks import (
+    INSIDE,
+    PROMPT_KINDS,
+    draw_marks,
+    require_image,
+)
 
 
 @segmenter("watershed")

@@ -8,7 +8,7 @@ from typing import Any
 
 from segarena.dialogue import Dialogue, Prediction
 from segarena.registry import segmenter
-from segarena.segmenters.drawing.marks import check_prompt_kinds
+from segarena.segmenters.drawing.prompt_pixel_marks import check_prompt_kinds
 from segarena.segmenters.learned.sam import SamNetworkSegmenter
 
 

@@ -15,8 +15,8 @@ from segarena.dialogue import Prediction
 from segarena.errors import PluginInvalid
 from segarena.registry import segmenter
 from segarena.samples import Sample, Shape, Support
-from segarena.segmenters.drawing.colour_cut import refine_by_colours
-from segarena.segmenters.drawing.marks import require_image
+from segarena.segmenters.drawing.grabcut_refinement import refine_by_colours
+from segarena.segmenters.drawing.prompt_pixel_marks import require_image
 from segarena.segmenters.learned.network_segmenter import NetworkSegmenter
 from segarena.segmenters.learned.promptable.image_preparation import (
     BICUBIC,

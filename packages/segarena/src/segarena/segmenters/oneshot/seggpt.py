@@ -15,7 +15,7 @@ from segarena.dialogue import Prediction
 from segarena.errors import PluginInvalid
 from segarena.registry import segmenter
 from segarena.samples import Mask, Sample, Shape
-from segarena.segmenters.drawing.marks import require_image
+from segarena.segmenters.drawing.prompt_pixel_marks import require_image
 from segarena.segmenters.learned.network_segmenter import BatchingSegmenter
 from segarena.segmenters.learned.promptable.image_preparation import (
     BICUBIC,

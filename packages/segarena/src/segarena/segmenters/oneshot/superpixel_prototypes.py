@@ -17,9 +17,9 @@ from segarena.dialogue import Prediction
 from segarena.errors import PluginInvalid
 from segarena.registry import segmenter
 from segarena.samples import Sample, Support
-from segarena.segmenters.drawing.colour_cut import refine_by_colours
+from segarena.segmenters.drawing.grabcut_refinement import refine_by_colours
 from segarena.segmenters.drawing.image_size import shrunk_size
-from segarena.segmenters.drawing.marks import require_image
+from segarena.segmenters.drawing.prompt_pixel_marks import require_image
 from segarena.segmenters.drawing.superpixels import gradient, label_superpixels
 from segarena.segmenters.oneshot.support_segmenter import (
     Supports,

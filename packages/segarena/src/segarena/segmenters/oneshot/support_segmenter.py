@@ -16,7 +16,7 @@ from segarena.dialogue import Dialogue, Prediction
 from segarena.errors import SegmenterError
 from segarena.prompts import check_prompt
 from segarena.samples import Mask, Sample, Shape, Support, as_mask
-from segarena.segmenters.drawing.marks import check_prompt_kinds
+from segarena.segmenters.drawing.prompt_pixel_marks import check_prompt_kinds
 
 SUPPORT_PROMPT_KINDS = frozenset({"support"})
 """Prompt kinds of one-shot segmenters."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.registry import segmenter
-from segarena.segmenters.drawing.marks import INSIDE, OUTSIDE
+from segarena.segmenters.drawing.prompt_pixel_marks import INSIDE, OUTSIDE
 from segarena.segmenters.volumes.seeding.intensity_likelihood import (
     inside_likelihood,
     keep_seeded_parts,

@@ -6,19 +6,19 @@ from collections import defaultdict
 from collections.abc import Generator, Iterable, Sequence
 from typing import Any, Literal
 
-from segarena.capabilities import segmenter_capabilities
 from segarena.dialogue import Dialogue, Lift, Prediction, Spread, as_prediction
 from segarena.errors import PluginInvalid, PredictionInvalid, SegmenterError
 from segarena.options import Protocol
+from segarena.plugin_capabilities import segmenter_capabilities
 from segarena.prompts import check_prompt
 from segarena.registry import build, segmenter
 from segarena.roles import Segmenter
 from segarena.samples import Sample, VolumeSample
-from segarena.segmenters.drawing.marks import check_prompt_kinds
+from segarena.segmenters.drawing.prompt_pixel_marks import check_prompt_kinds
 from segarena.segmenters.volumes.lifting.propagation import SliceDialogues, SlicePredictions
 from segarena.segmenters.volumes.lifting.slice_images import Intensity, SliceEncodings, SliceImages
 from segarena.segmenters.volumes.lifting.slice_prompts import DEFAULT_PROMPT_KINDS, kinds_in_volume
-from segarena.segmenters.volumes.lifting.slice_rounds import answer_by_slices
+from segarena.segmenters.volumes.lifting.slice_wise_prediction import answer_by_slices
 
 
 @segmenter("slices")

@@ -25,7 +25,7 @@ class EncodingHandle:
         losses: workers lost on this sample.
         nbytes: approximate memory that the encoding takes in the worker.
         pass_seconds: duration of each encoder pass so far; set only for encodings that are computed
-            in parts on demand (see `segarena.capabilities.pass_seconds`).
+            in parts on demand (see `segarena.plugin_capabilities.pass_seconds`).
     """
 
     pass_seconds: list[float]

@@ -16,9 +16,9 @@ from types import FrameType
 from typing import Any
 
 from segarena import worker
-from segarena.capabilities import segmenter_capabilities
 from segarena.dialogue import Dialogue, Lift, Prediction
 from segarena.errors import PluginInvalid, PredictTimeout
+from segarena.plugin_capabilities import segmenter_capabilities
 from segarena.plugin_spec import PluginSpec
 from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Scribble
 from segarena.readonly import accept_read_only

@@ -12,9 +12,9 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from segarena.capabilities import FileListing, built_class, segmenter_capabilities
 from segarena.errors import InvalidInput, PluginInvalid
 from segarena.files.hashes import sha256_of_file
+from segarena.plugin_capabilities import FileListing, built_class, segmenter_capabilities
 from segarena.plugin_spec import PluginSpec
 from segarena.registry import describe, find
 from segarena.roles import Dataset

@@ -10,7 +10,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.users.stroke_model.surface import ComplexPoints, DrawingSurface, FloatArray
+from segarena.users.stroke_model.drawing_surface import ComplexPoints, DrawingSurface, FloatArray
 
 _RASTER_SIZE_PX = 40
 """Goal size, in pixels, up to which candidates are measured at full resolution; larger goals use a coarser raster."""

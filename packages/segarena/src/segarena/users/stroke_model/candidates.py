@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.users.stroke_model.drawing_agents import START_DIRECTIONS, DrawingAgents, Indices
+from segarena.users.stroke_model.drawing_surface import ComplexPoints, DrawingSurface, FloatArray
 from segarena.users.stroke_model.network import Network, sample_categorical
-from segarena.users.stroke_model.surface import ComplexPoints, DrawingSurface, FloatArray
 
 if TYPE_CHECKING:
     from segarena.users.stroke_model.model import StrokeModel

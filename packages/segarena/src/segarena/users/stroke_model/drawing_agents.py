@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.users.stroke_model.surface import (
+from segarena.users.stroke_model.drawing_surface import (
     RIM_CELLS,
     SHAPE_FEATURES,
     ComplexPoints,

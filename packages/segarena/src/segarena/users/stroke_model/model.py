@@ -13,8 +13,8 @@ import numpy as np
 from segarena.errors import InvalidInput
 from segarena.files.npy import read_arrays
 from segarena.users.stroke_model.drawing_agents import PLAN_FIELDS, PLAN_PIECES
+from segarena.users.stroke_model.drawing_surface import FloatArray
 from segarena.users.stroke_model.network import Network
-from segarena.users.stroke_model.surface import FloatArray
 
 SHIPPED_MODEL = Path(__file__).parent / "fitted.npz"
 SHIPPED_BACKGROUND_MODEL = Path(__file__).parent / "background.npz"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from segarena.users.stroke_model.surface import FloatArray
+from segarena.users.stroke_model.drawing_surface import FloatArray
 
 _CLIP_DEVIATIONS = np.float32(5)
 """Inputs are clipped to this many standard deviations, so that goals unlike any training goal stay in range."""

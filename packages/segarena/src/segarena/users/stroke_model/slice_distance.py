@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from segarena.users.stroke_model.surface import ComplexPoints, DrawingSurface, FloatArray
+from segarena.users.stroke_model.drawing_surface import ComplexPoints, DrawingSurface, FloatArray
 
 _MOST_POINTS = 200
 """Longer drawings are subsampled to about this many points, because all pairs of points are compared."""

@@ -11,15 +11,15 @@ from segarena.arrays.polylines import Points
 from segarena.samples import Mask
 from segarena.users.stroke_model.candidate_features import CandidateMeter, context_features
 from segarena.users.stroke_model.candidates import draw_candidates
-from segarena.users.stroke_model.model import StrokeModel
-from segarena.users.stroke_model.network import sample_categorical
-from segarena.users.stroke_model.slice_distance import distances_to_strokes
-from segarena.users.stroke_model.surface import (
+from segarena.users.stroke_model.drawing_surface import (
     ComplexPoints,
     DrawingSurface,
     FloatArray,
     build_surface,
 )
+from segarena.users.stroke_model.model import StrokeModel
+from segarena.users.stroke_model.network import sample_categorical
+from segarena.users.stroke_model.slice_distance import distances_to_strokes
 
 CANDIDATE_COUNT = 24
 _CURVE_STEP_PX = 4

@@ -19,7 +19,7 @@ import msgspec
 from segarena.errors import StoreError
 from segarena.files.atomic_write import write_error
 from segarena.work.sharing.claim_state import ClaimEntry, ClaimState
-from segarena.work.sharing.presence import folder_removed
+from segarena.work.sharing.process_heartbeats import folder_removed
 
 
 class ClaimLog:

@@ -1,7 +1,7 @@
 """One process's interface to shared work, to claim units and to read the claims of other processes.
 
     claims/
-      4be1a2f09c3d5e67.sharer   a process that shares the work (`segarena.work.sharing.presence`)
+      4be1a2f09c3d5e67.sharer   a process that shares the work (`segarena.work.sharing.process_heartbeats`)
       000000001                 an entry of one process, followed by further entries (`segarena.work.sharing.claim_log`)
       000000002
 
@@ -26,7 +26,12 @@ from segarena.version import __version__
 from segarena.work.sharing.claim_log import ClaimLog
 from segarena.work.sharing.claim_state import ClaimEntry, Ranges, ranges_of
 from segarena.work.sharing.locks import clear_claims, shared_lock
-from segarena.work.sharing.presence import EXPIRE_S, Presence, PresenceLapsed, present_sharers
+from segarena.work.sharing.process_heartbeats import (
+    EXPIRE_S,
+    Presence,
+    PresenceLapsed,
+    present_sharers,
+)
 
 CLAIMS = "claims"
 """Name of the folder of claims in a folder of work."""

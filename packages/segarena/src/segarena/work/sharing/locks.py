@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 from segarena.errors import RunConflict, SegarenaError
 from segarena.files.atomic_write import is_leftover, write_error
-from segarena.work.sharing.presence import Presence, present_sharers
+from segarena.work.sharing.process_heartbeats import Presence, present_sharers
 
 _OURS = re.compile(r"[0-9a-f]{16}\.(sharer|jsonl)|[0-9]{9}|\.[0-9a-f]{16}\.entry|lock")
 

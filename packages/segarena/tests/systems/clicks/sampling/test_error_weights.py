@@ -8,15 +8,15 @@ from scipy.ndimage import gaussian_filter
 
 from segarena.comparison import Comparison, Reference
 from segarena.dialogue import Dialogue
-from segarena.engine.lockstep import run_sample
+from segarena.engine.lockstep_dialogues import run_sample
 from segarena.engine.plan import make_plan
 from segarena.engine.time_limit import TimeLimit
 from segarena.errors import InvalidInput
 from segarena.prompts import Click
 from segarena.roles import Turn
 from segarena.samples import ImageSample, Target, VolumeSample
+from segarena.systems.clicks.models.baseline_click_models import DepthClickModel
 from segarena.systems.clicks.models.click_models import ImageModelAdapter
-from segarena.systems.clicks.models.reference_models import DepthClickModel
 from segarena.systems.clicks.sampling.error_weights import (
     MAP_BATCH_SIZE,
     DepthMap,

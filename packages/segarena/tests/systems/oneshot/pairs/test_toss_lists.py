@@ -7,7 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from segarena.errors import DatasetError, DatasetMissing, InvalidInput
-from segarena.systems.oneshot.pairs.item_names import ListItem, format_item_name, parse_item_name
+from segarena.systems.oneshot.pairs.list_item_names import (
+    ListItem,
+    format_item_name,
+    parse_item_name,
+)
 from segarena.systems.oneshot.pairs.pair_table import drop_cross_class, is_self_pair, pair_ids
 from segarena.systems.oneshot.pairs.toss_lists import (
     find_pair_lists,

@@ -11,7 +11,6 @@ from segarena.systems.oneshot.list_analysis.list_audit import audit_lists
 from segarena.systems.oneshot.pairs.pair_table import LEVELS, PARTITIONS, read_pairs
 from segarena.systems.oneshot.pairs.query_transforms import parse_transform
 from segarena.systems.oneshot.pairs.toss_lists import read_toss_list
-from segarena.systems.oneshot.tier_building.build_plan import BuildPlan
 from segarena.systems.oneshot.tier_building.build_tiers import build_tiers
 from segarena.systems.oneshot.tier_building.pair_sampling import PairQuotas
 from segarena.systems.oneshot.tier_building.score_availability import (
@@ -19,6 +18,7 @@ from segarena.systems.oneshot.tier_building.score_availability import (
     missing_scores,
 )
 from segarena.systems.oneshot.tier_building.support_cognizance_tier import TransformRange
+from segarena.systems.oneshot.tier_building.tier_build_options import BuildPlan
 
 pytestmark = pytest.mark.usefixtures("quick_workers")
 

@@ -4,8 +4,8 @@ from hypothesis import strategies as st
 
 from segarena.arrays.coco_rle import Rle
 from segarena.arrays.polygon_points import as_points
-from segarena.systems.scenes.checks.quality import check_scene
 from segarena.systems.scenes.checks.repair import repair_polygon, repair_scene
+from segarena.systems.scenes.checks.single_annotation_checks import check_scene
 from segarena.systems.scenes.model import polygons
 from segarena.systems.scenes.model.scene import ImageRecord, Region, make_scene
 

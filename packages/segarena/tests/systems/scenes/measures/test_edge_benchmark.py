@@ -5,9 +5,9 @@ from scipy.io import savemat
 
 from segarena.arrays.label_edges import thin_label_edges
 from segarena.errors import DatasetMissing, InvalidMask
+from segarena.systems.scenes.edges.berkeley_result_files import write_edge_files, write_region_files
 from segarena.systems.scenes.edges.edge_summary import summarise_edges
 from segarena.systems.scenes.edges.region_measures import summarise_regions
-from segarena.systems.scenes.edges.result_files import write_edge_files, write_region_files
 from segarena.systems.scenes.measures.edge_benchmark import (
     EdgeBenchmarkOptions,
     count_image,
@@ -16,7 +16,7 @@ from segarena.systems.scenes.measures.edge_benchmark import (
     read_detection,
     region_counts_of,
 )
-from segarena.systems.scenes.measures.human_images import find_images
+from segarena.systems.scenes.measures.multi_annotator_images import find_images
 
 LABELS = np.kron(np.array([[1, 2], [3, 4]]), np.ones((60, 80), int))
 

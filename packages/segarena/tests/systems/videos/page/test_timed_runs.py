@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 import segarena
-from segarena.engine.store import RunFolder
+from segarena.engine.run_folder import RunFolder
 from segarena.prompts import Scribble
 from segarena.published import find_table
 from segarena.registry import build

@@ -13,7 +13,7 @@ from segarena.systems.videos.robot.morphological_opening import (
     opening_radius_px,
     published_disk,
 )
-from segarena.systems.videos.robot.published_paths import published_longest_paths
+from segarena.systems.videos.robot.published_skeleton_paths import published_longest_paths
 from segarena.systems.videos.robot.scribble_lines import RobotLine, draw_lines, line_validity
 from segarena.systems.videos.robot.settings import RobotSettings, robot_preset
 

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from segarena.engine.store import RunFolder
+from segarena.engine.run_folder import RunFolder
 from segarena.errors import (
     DatasetMissing,
     InvalidInput,

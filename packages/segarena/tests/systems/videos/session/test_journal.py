@@ -6,7 +6,7 @@ import pytest
 
 from segarena.errors import InvalidMask, StoreError
 from segarena.systems.videos.session.journal import SessionJournal
-from segarena.systems.videos.session.submissions import decode_answer, open_session_file
+from segarena.systems.videos.session.session_serialization import decode_answer, open_session_file
 
 ENTRY = {
     "sequence": "two", "scribble_idx": 1, "objects": 2, "interaction": 1, "seconds": 0.5, "spent_s": 1.0,

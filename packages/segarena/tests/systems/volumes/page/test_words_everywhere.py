@@ -8,7 +8,7 @@ from rich.console import Console
 import segarena
 from segarena.reports import terminal_table
 from segarena.reports.boards import Entry, board_of, extract_of, write_site
-from segarena.reports.gallery import all_dialogue_keys, make_gallery
+from segarena.reports.dialogue_gallery import all_dialogue_keys, make_gallery
 from segarena.reports.pages import page_of
 from segarena.reports.recorded_run import read_runs
 from segarena.reports.report import report_html

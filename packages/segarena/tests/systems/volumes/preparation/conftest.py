@@ -301,7 +301,7 @@ def box():
 @pytest.fixture
 def prepared(tmp_path):
     """Prepare a set from tmp_path / "raw" to tmp_path / "out"; returns the result and prepared.json."""
-    from segarena.systems.volumes.preparation.catalogue import find_set
+    from segarena.systems.volumes.preparation.dataset_catalogue import find_set
     from segarena.systems.volumes.preparation.prepare import prepare_set
 
     def call(name, **options):

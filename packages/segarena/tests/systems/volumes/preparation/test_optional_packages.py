@@ -9,7 +9,7 @@ def test_a_missing_package_is_said_with_what_to_install(package, tmp_path):
     code = (
         f"import sys; sys.modules[{package!r}] = None\n"
         "from pathlib import Path\n"
-        "from segarena.systems.volumes.preparation.catalogue import find_set\n"
+        "from segarena.systems.volumes.preparation.dataset_catalogue import find_set\n"
         "from segarena.systems.volumes.preparation.prepare import prepare_set\n"
         "from segarena.errors import MissingExtra\n"
         "try: prepare_set(find_set('lnq'), Path('.'), Path('out'))\n"
@@ -22,7 +22,7 @@ def test_a_missing_package_is_said_with_what_to_install(package, tmp_path):
 
 
 def test_the_catalogue_alone_loads_no_heavy_package():
-    code = "import sys; import segarena.systems.volumes.preparation.catalogue; print(*sys.modules)"
+    code = "import sys; import segarena.systems.volumes.preparation.dataset_catalogue; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     heavy = {"SimpleITK", "pydicom", "nibabel", "scipy", "pyzipper", "httpx2", "python_calamine"}
     assert not heavy & set(done.stdout.split())

@@ -13,7 +13,7 @@ from segarena.errors import DatasetError, DatasetMissing, InvalidInput, StoreErr
 from segarena.files.atomic_write import write_error
 from segarena.systems.volumes.files.volume_io import read_labels, read_volume
 from segarena.systems.volumes.preparation import prepare as module
-from segarena.systems.volumes.preparation.catalogue import SETS, find_set
+from segarena.systems.volumes.preparation.dataset_catalogue import SETS, find_set
 from segarena.systems.volumes.preparation.download_sources import IdcManifest, TciaCollection
 from segarena.systems.volumes.preparation.file_download import download_files
 from segarena.systems.volumes.preparation.prepare import prepare_set

@@ -16,7 +16,7 @@ from segarena.comparison import Reference
 from segarena.errors import InvalidInput
 from segarena.prompts import Box, Click, Limits, check_prompt
 from segarena.systems.volumes.prompting.initial_boxes import add_edge_noise, shift_box
-from segarena.systems.volumes.prompting.quirks import QUIRKS, resolve_quirks
+from segarena.systems.volumes.prompting.published_code_deviations import QUIRKS, resolve_quirks
 from segarena.systems.volumes.prompting.schemes import SCHEMES, SchemeOptions, find_scheme
 from segarena.systems.volumes.prompting.sliced_target import SlicedTarget
 

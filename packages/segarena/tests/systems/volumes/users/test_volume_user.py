@@ -16,7 +16,7 @@ from segarena.prompts import Box, Click, Lasso, Limits, Scribble, check_prompt
 from segarena.registry import build
 from segarena.roles import Turn
 from segarena.samples import ImageSample, Target, VolumeSample
-from segarena.systems.volumes.prompting.quirks import QUIRKS
+from segarena.systems.volumes.prompting.published_code_deviations import QUIRKS
 
 SHAPE = (12, 30, 30)
 

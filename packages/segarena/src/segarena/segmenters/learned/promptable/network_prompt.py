@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from segarena.dialogue import Dialogue
 from segarena.errors import SegmenterError
 from segarena.prompts import Box, MaskPrompt, check_prompt
-from segarena.segmenters.drawing.marks import check_prompt_kinds
+from segarena.segmenters.drawing.prompt_pixel_marks import check_prompt_kinds
 from segarena.segmenters.learned.promptable.device_logits import DeviceLogits
 from segarena.segmenters.learned.promptable.image_space import ImageSpace
 from segarena.segmenters.learned.promptable.inference_options import ImageOptions

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.arrays.memory_size import memory_bytes
-from segarena.capabilities import segmenter_capabilities
 from segarena.errors import PluginInvalid, PredictTimeout, SegmenterError, WorkStopped
+from segarena.plugin_capabilities import segmenter_capabilities
 from segarena.roles import Segmenter
 from segarena.samples import ImageSample, VolumeSample
 from segarena.segmenters.volumes.intensity_windows import (

@@ -15,7 +15,7 @@ from segarena.errors import InvalidPrompt
 from segarena.options import Protocol
 from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Prompt, Scribble
 from segarena.samples import Mask, Shape
-from segarena.segmenters.drawing.marks import fill_outline
+from segarena.segmenters.drawing.prompt_pixel_marks import fill_outline
 
 SlicePrompts = dict[int, tuple[Prompt, ...]]
 """Prompts by slice."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.samples import Mask
-from segarena.segmenters.drawing.marks import INSIDE, OUTSIDE
+from segarena.segmenters.drawing.prompt_pixel_marks import INSIDE, OUTSIDE
 
 _BINS = 64
 

@@ -20,7 +20,7 @@ from segarena.dialogue import Dialogue
 from segarena.errors import PluginInvalid, SegmenterError
 from segarena.prompts import Box, Click, Limits, MaskPrompt, Prompt, Scribble
 from segarena.samples import Mask, Sample, VolumeSample
-from segarena.segmenters.drawing.marks import INSIDE, OUTSIDE
+from segarena.segmenters.drawing.prompt_pixel_marks import INSIDE, OUTSIDE
 from segarena.segmenters.volumes.lifting.slice_prompts import limits_window
 from segarena.segmenters.volumes.seeding.seed_marks import (
     Seeds,

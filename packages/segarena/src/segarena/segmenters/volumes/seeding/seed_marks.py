@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from segarena.arrays.boxes import Window, bounding_window, is_empty
 from segarena.prompts import Box, Click, Lasso, MaskPrompt, Prompt, Scribble
 from segarena.samples import Mask, Shape
-from segarena.segmenters.drawing.marks import INSIDE, OUTSIDE, UNKNOWN
+from segarena.segmenters.drawing.prompt_pixel_marks import INSIDE, OUTSIDE, UNKNOWN
 from segarena.segmenters.volumes.lifting.slice_prompts import lasso_region
 from segarena.segmenters.volumes.seeding.voxel_blocks import Blocks
 

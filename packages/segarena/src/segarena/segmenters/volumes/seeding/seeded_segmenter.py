@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from segarena.dialogue import Dialogue, Prediction
 from segarena.prompts import check_prompt
 from segarena.samples import Sample, VolumeSample
-from segarena.segmenters.drawing.marks import check_prompt_kinds
+from segarena.segmenters.drawing.prompt_pixel_marks import check_prompt_kinds
 from segarena.segmenters.volumes.lifting.slice_prompts import limits_window
 from segarena.segmenters.volumes.seeding.seed_layout import (
     VOLUME_KINDS,

@@ -14,9 +14,9 @@ from rich.progress import Progress
 
 from segarena.registry import build
 from segarena.roles import Dataset
-from segarena.systems.clicks.crowd import dataset_instances
+from segarena.systems.clicks.crowd import clicks_table_matching
 from segarena.systems.clicks.crowd.clicks_table import read_clicks
-from segarena.systems.clicks.crowd.dataset_instances import (
+from segarena.systems.clicks.crowd.clicks_table_matching import (
     DatasetMatch,
     clicked_instances,
     match_dataset,
@@ -95,7 +95,7 @@ def track_progress(
 def read_first_rounds(dataset: Dataset, limit: int | None = None) -> Iterator[Instance]:
     """Yield every target of a dataset as an instance without clicks, and show a progress bar."""
     total = len(list(dataset.sample_ids)[:limit])
-    instances = dataset_instances.first_rounds(dataset, limit=limit)
+    instances = clicks_table_matching.first_rounds(dataset, limit=limit)
     # The bar counts images, not instances, because only the number of images is known in advance.
     by_image = groupby(instances, attrgetter("image_stem"))
     for _, of_image in track_progress(by_image, total, "reading images"):

@@ -10,7 +10,7 @@ from pathlib import Path
 from segarena.reports.cells import Cell, Value
 from segarena.reports.sheets import Sheet
 from segarena.statistics.intervals import Interval
-from segarena.systems.clicks.page.click_quality import MeanRow
+from segarena.systems.clicks.page.click_comparisons import MeanRow
 from segarena.terminal.sheet_output import show_sheet, write_sheet
 
 

@@ -28,14 +28,14 @@ from segarena.systems.clicks.commands.command_inputs import (
 )
 from segarena.systems.clicks.commands.means_table import show_means
 from segarena.systems.clicks.crowd.clicks_table import read_clicks, read_display_modes
-from segarena.systems.clicks.crowd.dataset_instances import clicked_instances, target_loader
+from segarena.systems.clicks.crowd.clicks_table_matching import clicked_instances, target_loader
 from segarena.systems.clicks.crowd.instances import ClickedInstances
 from segarena.systems.clicks.network.training_options import (
     PUBLISHED_OPTIONS,
     TINY_OPTIONS,
     TrainingOptions,
 )
-from segarena.systems.clicks.page.click_quality import (
+from segarena.systems.clicks.page.click_comparisons import (
     device_rows,
     difference_rows,
     display_mode_rows,

@@ -37,7 +37,7 @@ from segarena.systems.clicks.crowd.clicks_table import (
     read_clicks,
     write_clicks,
 )
-from segarena.systems.clicks.crowd.dataset_instances import target_loader
+from segarena.systems.clicks.crowd.clicks_table_matching import target_loader
 from segarena.systems.clicks.crowd.instances import Instance, group_clicks, place_clicks
 from segarena.systems.clicks.crowd.synthetic_crowd import collect_clicks, later_rounds
 from segarena.terminal.exit_codes import FAILURES, one_line_errors

@@ -20,7 +20,7 @@ from segarena.plugin_spec import PluginSpec
 from segarena.registry import build, register
 from segarena.samples import ImageSample, Mask, Sample
 from segarena.systems.clicks.click_maps import ImageClickMap
-from segarena.systems.clicks.models.reference_models import (
+from segarena.systems.clicks.models.baseline_click_models import (
     DepthClickModel,
     SaliencyClickModel,
     SaliencyModel,
@@ -120,7 +120,7 @@ def saliency_crop_model(*, saliency: str = CONTRAST) -> ImageClickMap:
 
     Args:
         saliency: "contrast", which needs no weights, or file.py:Name of a `SaliencyModel` (see
-            `models/reference_models.py`).
+            `models/baseline_click_models.py`).
     """
     return SaliencyClickModel(_build_saliency(saliency), background="image")
 

@@ -20,13 +20,13 @@ from segarena.pytorch import Tensor, torch
 from segarena.systems.clicks.click_maps import ImageClickMap
 from segarena.systems.clicks.crowd.instances import Instance
 from segarena.systems.clicks.network.checkpoint import save_checkpoint
-from segarena.systems.clicks.network.model import ClickabilityNetwork, NetworkSize
-from segarena.systems.clicks.network.objectives import (
+from segarena.systems.clicks.network.losses_and_schedule import (
     kl_divergence,
     learning_rate,
     map_correlation,
     map_similarity,
 )
+from segarena.systems.clicks.network.model import ClickabilityNetwork, NetworkSize
 from segarena.systems.clicks.network.prediction import ClickabilityModel
 from segarena.systems.clicks.network.training_data import TrainingSet, batches
 from segarena.systems.clicks.network.training_options import TrainingOptions

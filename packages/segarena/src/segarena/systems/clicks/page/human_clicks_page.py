@@ -9,7 +9,7 @@ import numpy as np
 
 from segarena.prompts import Click
 from segarena.reports.cells import Cell, Column, Value
-from segarena.reports.gallery import open_run_dataset
+from segarena.reports.dialogue_gallery import open_run_dataset
 from segarena.reports.page_parts import Note, Part
 from segarena.reports.pages import Page, page
 from segarena.reports.people_section import HumanRounds, human_rounds_of
@@ -26,7 +26,7 @@ from segarena.systems.clicks.models.click_models import (
     saliency_crop_model,
     uniform_model,
 )
-from segarena.systems.clicks.page.click_quality import (
+from segarena.systems.clicks.page.click_comparisons import (
     ALL_ROUNDS,
     evaluate_click_models,
     quality_rows,

@@ -21,8 +21,8 @@ from segarena.reports.run_statistics import (
     target_values,
 )
 from segarena.statistics.correlations import CorrelationTable
+from segarena.systems.clicks.page.robustness_run_values import user_roles
 from segarena.systems.clicks.page.robustness_statistics import DatasetHardness
-from segarena.systems.clicks.page.run_values import user_roles
 
 GROUP_COLOURS = 10
 """Number of palette colours from least to most likely group: CSS classes `g1` to `g10`."""

@@ -22,6 +22,11 @@ from segarena.systems.clicks.page.robustness_charts import (
     hardness_scatter,
 )
 from segarena.systems.clicks.page.robustness_pictures import robustness_pictures
+from segarena.systems.clicks.page.robustness_run_values import (
+    base_user_run,
+    is_robustness_run,
+    without_first_click_users,
+)
 from segarena.systems.clicks.page.robustness_statistics import (
     MIN_SEGMENTERS,
     DatasetHardness,
@@ -45,11 +50,6 @@ from segarena.systems.clicks.page.robustness_wording import (
     missing_texts,
     rclicks_protocol_text,
     unclicked_text,
-)
-from segarena.systems.clicks.page.run_values import (
-    base_user_run,
-    is_robustness_run,
-    without_first_click_users,
 )
 
 

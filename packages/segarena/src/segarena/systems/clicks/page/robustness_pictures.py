@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from segarena.arrays.boxes import bounding_window
 from segarena.reports.chart_series import labelled_colours
 from segarena.reports.charts import colour_class
-from segarena.reports.gallery import BUDGET_BYTES, open_run_dataset
+from segarena.reports.dialogue_gallery import BUDGET_BYTES, open_run_dataset
 from segarena.reports.overlays import View, outline, view_of
 from segarena.reports.page_parts import Card, Gallery
 from segarena.reports.pictures import image_content, image_layers
@@ -28,14 +28,14 @@ from segarena.roles import Dataset
 from segarena.samples import ImageSample, Target
 from segarena.systems.clicks.page.heat_maps import click_density, heat_image
 from segarena.systems.clicks.page.robustness_charts import NUMBERED_TARGETS, group_colour
-from segarena.systems.clicks.page.robustness_statistics import DatasetHardness
-from segarena.systems.clicks.page.robustness_wording import USER_KIND_LABELS
-from segarena.systems.clicks.page.run_values import (
+from segarena.systems.clicks.page.robustness_run_values import (
     first_click_positions,
     first_click_values,
     mean_first_mask,
     user_roles,
 )
+from segarena.systems.clicks.page.robustness_statistics import DatasetHardness
+from segarena.systems.clicks.page.robustness_wording import USER_KIND_LABELS
 
 STEADY_TARGETS = 3
 """Number of instances of each dataset that are shown because their result depends least on the click."""

@@ -36,7 +36,7 @@ from segarena.systems.clicks.measures.noise_to_signal import (
     instance_hardness,
     noise_to_signal,
 )
-from segarena.systems.clicks.page.run_values import (
+from segarena.systems.clicks.page.robustness_run_values import (
     first_click_values,
     group_values,
     shared_targets,

@@ -11,8 +11,8 @@ from segarena.reports.cells import Value
 from segarena.reports.recorded_run import Run
 from segarena.reports.wording import count_text, value_text
 from segarena.statistics.intervals import Interval
+from segarena.systems.clicks.page.robustness_run_values import is_robustness_run, user_roles
 from segarena.systems.clicks.page.robustness_statistics import FirstClickRow, GroupRow
-from segarena.systems.clicks.page.run_values import is_robustness_run, user_roles
 
 USER_KIND_LABELS = {
     "base": "base user",

@@ -12,7 +12,7 @@ from segarena.registry import build
 from segarena.roles import Dataset
 from segarena.systems.clicks.click_maps import ImageClickMap
 from segarena.systems.clicks.crowd.clicks_table import read_clicks
-from segarena.systems.clicks.crowd.dataset_instances import (
+from segarena.systems.clicks.crowd.clicks_table_matching import (
     clicked_instances,
     first_rounds,
     match_dataset,
@@ -20,7 +20,7 @@ from segarena.systems.clicks.crowd.dataset_instances import (
 )
 from segarena.systems.clicks.crowd.instances import ClickedInstances, Instance
 from segarena.systems.clicks.crowd.synthetic_crowd import collect_clicks
-from segarena.systems.clicks.page.click_quality import (
+from segarena.systems.clicks.page.click_comparisons import (
     ALL_ROUNDS,
     evaluate_click_models,
     quality_rows,

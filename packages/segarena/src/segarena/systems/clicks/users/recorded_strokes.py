@@ -11,9 +11,9 @@ import numpy as np
 
 from segarena.arrays.connected_components import label_components
 from segarena.arrays.thinning import thin
-from segarena.capabilities import prompt_kinds
 from segarena.errors import InvalidInput, InvalidPrompt
 from segarena.files.images import list_image_files, read_mask_values
+from segarena.plugin_capabilities import prompt_kinds
 from segarena.prompts import Prompt, Scribble, check_prompt
 from segarena.registry import build, user
 from segarena.roles import Turn, User

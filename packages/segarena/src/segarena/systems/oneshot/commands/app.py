@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from segarena.engine.store import RunFolder
+from segarena.engine.run_folder import RunFolder
 from segarena.errors import InvalidInput
 from segarena.files.atomic_write import write_atomic
 from segarena.reports.cells import Cell
 from segarena.reports.sheets import Sheet, frame_sheet
 from segarena.reports.wording import count_text
 from segarena.systems.oneshot.commands import bias_commands, build_commands
-from segarena.systems.oneshot.commands.analysis_tables import (
+from segarena.systems.oneshot.commands.build_commands import build_pair_dataset
+from segarena.systems.oneshot.commands.partition_correlation_tables import (
     information_sheet,
     partition_sheet,
     rule_sheet,
 )
-from segarena.systems.oneshot.commands.build_commands import build_pair_dataset
 from segarena.systems.oneshot.list_analysis.list_audit import audit_lists as audit_pairs
 from segarena.systems.oneshot.list_analysis.list_audit import findings_table, list_count_table
 from segarena.systems.oneshot.list_analysis.partition_recovery import (

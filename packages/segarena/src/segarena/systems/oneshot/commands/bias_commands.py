@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from segarena.engine.store import RunFolder
+from segarena.engine.run_folder import RunFolder
 from segarena.errors import InvalidInput
 from segarena.files.atomic_write import write_atomic
 from segarena.reports.sheets import frame_sheet
@@ -28,13 +28,13 @@ from segarena.systems.oneshot.bias.training_selection import (
     measure_training_shares,
     select_training_images,
 )
-from segarena.systems.oneshot.commands.analysis_tables import correlation_sheet
 from segarena.systems.oneshot.commands.build_commands import (
     IMAGES_HELP,
     SaliencyOption,
     open_image_source,
 )
 from segarena.systems.oneshot.commands.fold_options import FoldsOption, read_folds
+from segarena.systems.oneshot.commands.partition_correlation_tables import correlation_sheet
 from segarena.systems.oneshot.pairs.pair_table import write_pairs
 from segarena.systems.oneshot.pairs.toss_lists import read_pair_lists
 from segarena.systems.oneshot.saliency import build_saliency

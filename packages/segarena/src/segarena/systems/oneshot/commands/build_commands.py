@@ -23,11 +23,11 @@ from segarena.systems.oneshot.commands.fold_options import FoldsOption, read_fol
 from segarena.systems.oneshot.datasets.folder import folder_source
 from segarena.systems.oneshot.pairs.image_sources import ImageSource
 from segarena.systems.oneshot.pairs.pair_dataset import PairDataset
-from segarena.systems.oneshot.tier_building.build_plan import BuildPlan
 from segarena.systems.oneshot.tier_building.build_tiers import TierBuild, build_tiers
 from segarena.systems.oneshot.tier_building.generalization_tier import read_name_list
 from segarena.systems.oneshot.tier_building.pair_sampling import PairQuotas
 from segarena.systems.oneshot.tier_building.score_availability import impossible_scores
+from segarena.systems.oneshot.tier_building.tier_build_options import BuildPlan
 from segarena.terminal.exit_codes import FAILURES, one_line_errors
 from segarena.terminal.help_format import RARE
 from segarena.terminal.progress import ProgressBar

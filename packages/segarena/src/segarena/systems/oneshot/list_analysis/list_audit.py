@@ -15,7 +15,7 @@ from segarena.datasets.listed_dataset import abbreviate_names
 from segarena.reports.wording import count_text
 from segarena.systems.oneshot.pairs.folds import FOLD_RULES, FoldRule, fold_classes
 from segarena.systems.oneshot.pairs.image_sources import ImageSource
-from segarena.systems.oneshot.pairs.item_names import NameConvention
+from segarena.systems.oneshot.pairs.list_item_names import NameConvention
 from segarena.systems.oneshot.pairs.pair_table import (
     PAIR_KEY,
     PARTITIONS,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from segarena.errors import DatasetError, DatasetMissing
 from segarena.systems.oneshot.list_analysis.mutual_information import mutual_information
-from segarena.systems.oneshot.pairs.item_names import parse_item_name
+from segarena.systems.oneshot.pairs.list_item_names import parse_item_name
 from segarena.systems.oneshot.pairs.pair_table import PARTITIONS
 from segarena.systems.oneshot.scoring.score_settings import PUBLISHED_WEIGHTS
 

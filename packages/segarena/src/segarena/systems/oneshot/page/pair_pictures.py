@@ -17,8 +17,8 @@ from segarena.reports.round_table import DialogueId, DialogueRecord
 from segarena.reports.viewer_content import ExampleContent, ViewerContent
 from segarena.samples import ImageSample, Support, Target
 from segarena.systems.oneshot.bias.spurious_supports import SUPPORT_KINDS
-from segarena.systems.oneshot.page.run_counts import NEGATIVE_LEVELS, TIER_ORDER, support_kind
-from segarena.systems.oneshot.page.tier_part_tables import LEVEL_NAMES, PART_ORDER
+from segarena.systems.oneshot.page.run_pixel_counts import NEGATIVE_LEVELS, TIER_ORDER, support_kind
+from segarena.systems.oneshot.page.tier_partition_tables import LEVEL_NAMES, PART_ORDER
 
 SUPPORT_PICTURE_PX = 320
 """Longest side of a support image in SVG units; the embedded JPEG has at most this many pixels a side."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from segarena.reports.chart_series import Figure, chart_size_px, make_figure
 from segarena.reports.charts import Bars, Curve, bar_chart, line_chart
 from segarena.statistics.intervals import Interval, bootstrap_mean
-from segarena.systems.oneshot.page.run_counts import COGNIZANCE, SegmenterCounts
+from segarena.systems.oneshot.page.run_pixel_counts import COGNIZANCE, SegmenterCounts
 from segarena.systems.oneshot.pairs.pair_table import LEVELS, PARTITIONS, POOLED_LEVEL
 from segarena.systems.oneshot.scoring.score_breakdown import level_table
 from segarena.systems.oneshot.scoring.score_settings import ScoreSettings

@@ -13,7 +13,7 @@ from segarena.reports.cells import Cell, Value
 from segarena.reports.recorded_run import Run
 from segarena.reports.sheets import Sheet
 from segarena.systems.oneshot.bias.spurious_supports import SUPPORT_KINDS
-from segarena.systems.oneshot.page.run_counts import (
+from segarena.systems.oneshot.page.run_pixel_counts import (
     COGNIZANCE,
     SUPPORT_KIND_COLUMN,
     SegmenterCounts,
@@ -25,7 +25,7 @@ from segarena.systems.oneshot.page.run_counts import (
     score_tier,
     unchanged_counts,
 )
-from segarena.systems.oneshot.page.tier_part_tables import (
+from segarena.systems.oneshot.page.tier_partition_tables import (
     part_class_sheet,
     part_fold_sheet,
     part_mean_sheets,

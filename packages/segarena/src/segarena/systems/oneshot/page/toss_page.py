@@ -22,7 +22,7 @@ from segarena.reports.sheets import Sheet
 from segarena.reports.standings import by_data
 from segarena.reports.wording import count_text
 from segarena.systems.oneshot.page.pair_pictures import PairPictures, choose_pairs, pair_title
-from segarena.systems.oneshot.page.run_counts import (
+from segarena.systems.oneshot.page.run_pixel_counts import (
     SUMMARY_CAPTION,
     count_encoder_passes,
     failed_text,

@@ -19,7 +19,7 @@ from segarena.files.atomic_write import write_atomic
 from segarena.files.limits import check_pixels, pixel_limit
 from segarena.files.safe_paths import safe_join
 from segarena.systems.oneshot.pairs.image_lists import is_image_list
-from segarena.systems.oneshot.pairs.item_names import (
+from segarena.systems.oneshot.pairs.list_item_names import (
     ListItem,
     NameConvention,
     detect_convention,

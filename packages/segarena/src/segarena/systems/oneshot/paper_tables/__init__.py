@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from segarena.published import add_paper
-from segarena.systems.oneshot.paper_tables.measured_tables import (
+from segarena.systems.oneshot.paper_tables.partition_attribute_measurements import (
     measure_attributes,
     measure_partitions,
 )

@@ -12,15 +12,15 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from segarena.capabilities import segmenter_capabilities
 from segarena.dialogue import Dialogue, Prediction
 from segarena.errors import PluginInvalid, PredictionInvalid, SegmenterError
+from segarena.plugin_capabilities import segmenter_capabilities
 from segarena.prompts import Prompt
 from segarena.readonly import without_truth
 from segarena.registry import build, segmenter
 from segarena.roles import Segmenter
 from segarena.samples import ImageSample, Mask, Sample, Support, Target
-from segarena.segmenters.drawing.marks import require_image
+from segarena.segmenters.drawing.prompt_pixel_marks import require_image
 from segarena.segmenters.oneshot.support_segmenter import SUPPORT_PROMPT_KINDS, supports_of
 from segarena.systems.oneshot.saliency import build_saliency
 

@@ -23,14 +23,6 @@ from segarena.systems.oneshot.pairs.image_sources import ClassImage, ImageSource
 from segarena.systems.oneshot.pairs.pair_table import pairs_table, write_pairs
 from segarena.systems.oneshot.pairs.toss_lists import write_toss_lists
 from segarena.systems.oneshot.tier_building import item_measures
-from segarena.systems.oneshot.tier_building.build_plan import (
-    PUBLISHED_DATASETS,
-    BuildPlan,
-    assign_partitions,
-    check_folds,
-    check_plan,
-    partition_thresholds,
-)
 from segarena.systems.oneshot.tier_building.generalization_tier import (
     ClassDecision,
     draw_generalization,
@@ -52,6 +44,14 @@ from segarena.systems.oneshot.tier_building.stage_cache import (
 from segarena.systems.oneshot.tier_building.support_cognizance_tier import (
     draw_support_cognizance,
     similarity_cuts,
+)
+from segarena.systems.oneshot.tier_building.tier_build_options import (
+    PUBLISHED_DATASETS,
+    BuildPlan,
+    assign_partitions,
+    check_folds,
+    check_plan,
+    partition_thresholds,
 )
 from segarena.version import __version__
 from segarena.work.executors import make_executor

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from segarena.arrays.boxes import bounding_window, grow_window, window_shape
 from segarena.arrays.connected_components import label_components
-from segarena.capabilities import segmenter_capabilities
 from segarena.comparison import Comparison
 from segarena.dialogue import Dialogue, as_prediction
 from segarena.errors import DatasetError, InvalidInput, PluginInvalid, SegarenaError
 from segarena.files.hashes import sha256
 from segarena.files.images import read_mask_values
 from segarena.files.safe_paths import safe_join
+from segarena.plugin_capabilities import segmenter_capabilities
 from segarena.registry import build, find
 from segarena.samples import ImageSample, Mask, Support
 from segarena.systems.oneshot.pairs.image_sources import ClassMask, ImageSource, binarize_mask

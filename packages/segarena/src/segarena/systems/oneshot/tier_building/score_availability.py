@@ -14,7 +14,7 @@ from segarena.systems.oneshot.pairs.pair_table import PAIR_KEY, PARTITIONS
 from segarena.systems.oneshot.scoring.pixel_counts import GROUP_COLUMNS, counts_table
 from segarena.systems.oneshot.scoring.score_settings import ScoreSettings
 from segarena.systems.oneshot.scoring.tier_scores import gs, lca_hca, scs
-from segarena.systems.oneshot.tier_building.build_plan import BuildPlan
+from segarena.systems.oneshot.tier_building.tier_build_options import BuildPlan
 
 _NO_TRAINING = "needs --training, a file of the classes that models have seen"
 

@@ -11,7 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import InvalidMask
-from segarena.systems.scenes.checks.quality import QualityLimits, check_scene, region_centre
+from segarena.systems.scenes.checks.single_annotation_checks import (
+    QualityLimits,
+    check_scene,
+    region_centre,
+)
 from segarena.systems.scenes.model.defects import Defect
 from segarena.systems.scenes.model.rasters import Rasters, overlap_table, rasterise
 from segarena.systems.scenes.model.scene import Scene, SceneSet

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import typer
 
-from segarena.systems.scenes.commands import annotation_files as amodal_files
-from segarena.systems.scenes.commands import measurements as amodal_measures
+from segarena.systems.scenes.commands import annotation_file_commands as amodal_files
+from segarena.systems.scenes.commands import measurement_commands as amodal_measures
 from segarena.terminal.help_format import renamed_to
 
 app = typer.Typer(

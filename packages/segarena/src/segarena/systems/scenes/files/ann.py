@@ -20,7 +20,7 @@ from segarena.datasets.annotations.record_parsing import (
     url_name,
 )
 from segarena.errors import InvalidInput
-from segarena.systems.scenes.files.json_defects import read_json
+from segarena.systems.scenes.files.json_reading import read_json
 from segarena.systems.scenes.model.defects import Defect
 from segarena.systems.scenes.model.scene import ImageRecord, Region, SceneSet, make_scene
 

@@ -32,7 +32,7 @@ from segarena.errors import InvalidInput
 from segarena.files.limits import check_mask_pixels
 from segarena.systems.scenes.files.coco_images import image_records, read_images
 from segarena.systems.scenes.files.cocoa import outlines, stated
-from segarena.systems.scenes.files.json_defects import read_json
+from segarena.systems.scenes.files.json_reading import read_json
 from segarena.systems.scenes.files.record_encoding import (
     mask_record,
     raw_id,

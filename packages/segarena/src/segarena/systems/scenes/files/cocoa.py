@@ -33,7 +33,7 @@ from segarena.errors import InvalidInput
 from segarena.files.images import read_size
 from segarena.files.safe_paths import safe_join
 from segarena.systems.scenes.files.coco_images import image_records, read_images
-from segarena.systems.scenes.files.json_defects import read_json
+from segarena.systems.scenes.files.json_reading import read_json
 from segarena.systems.scenes.files.record_encoding import (
     flat_outline,
     mask_record,

@@ -13,7 +13,7 @@ import numpy as np
 
 from segarena.arrays.coco_rle import Rle
 from segarena.arrays.polygon_points import Points
-from segarena.datasets.annotations.cropped_masks import cvat_mask
+from segarena.datasets.annotations.annotation_tool_masks import cvat_mask
 from segarena.datasets.annotations.cvat_shapes import OUTLINED, CvatShape, read_image_elements
 from segarena.datasets.annotations.record_parsing import parse_integer, parse_size, parse_text
 from segarena.errors import InvalidInput

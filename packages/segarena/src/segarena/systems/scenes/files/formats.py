@@ -16,7 +16,7 @@ from segarena.systems.scenes.files.ann import read_ann
 from segarena.systems.scenes.files.coco import read_coco_scenes, write_coco_scenes
 from segarena.systems.scenes.files.cocoa import bare_annotations, read_cocoa, write_cocoa
 from segarena.systems.scenes.files.cvat import read_cvat
-from segarena.systems.scenes.files.json_defects import read_json
+from segarena.systems.scenes.files.json_reading import read_json
 from segarena.systems.scenes.files.label_png import write_label_pngs
 from segarena.systems.scenes.files.labelme import read_labelme, write_labelme
 from segarena.systems.scenes.files.region_table import read_rle, write_csv, write_rle

@@ -18,7 +18,7 @@ from segarena.arrays.boxes import bounding_window
 from segarena.arrays.coco_rle import Rle
 from segarena.arrays.polygon_fill import Patch, fill_polygons, join_patches
 from segarena.arrays.polygon_points import Points
-from segarena.datasets.annotations.cropped_masks import labelme_mask
+from segarena.datasets.annotations.annotation_tool_masks import labelme_mask
 from segarena.datasets.annotations.record_parsing import (
     Record,
     check_record,
@@ -32,7 +32,7 @@ from segarena.datasets.annotations.record_parsing import (
 from segarena.errors import InvalidInput
 from segarena.files.limits import check_mask_pixels
 from segarena.samples import Mask
-from segarena.systems.scenes.files.json_defects import read_json
+from segarena.systems.scenes.files.json_reading import read_json
 from segarena.systems.scenes.files.label_png import encode_png, named_scenes
 from segarena.systems.scenes.files.record_encoding import mask_record, write_json
 from segarena.systems.scenes.model.defects import Defect

@@ -23,7 +23,7 @@ from segarena.datasets.annotations.record_parsing import (
 )
 from segarena.errors import DatasetError, InvalidInput
 from segarena.files.atomic_write import write_atomic
-from segarena.systems.scenes.files.json_defects import read_json
+from segarena.systems.scenes.files.json_reading import read_json
 from segarena.systems.scenes.files.record_encoding import mask_record, raw_id, write_json
 from segarena.systems.scenes.model import polygons
 from segarena.systems.scenes.model.defects import Defect

@@ -33,7 +33,7 @@ from segarena.systems.scenes.edges.edge_counts import (
 from segarena.systems.scenes.edges.edge_matching import TOLERANCE, match_radius_px
 from segarena.systems.scenes.edges.region_measures import RegionCounts, count_regions
 from segarena.systems.scenes.measures.drawings import Drawing
-from segarena.systems.scenes.measures.human_images import HumanImage
+from segarena.systems.scenes.measures.multi_annotator_images import HumanImage
 
 JudgedPart: TypeAlias = Literal["edges", "regions"]
 DETECTION_SUFFIXES = (".png", ".npy", ".mat", ".npz")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.samples import Mask
-from segarena.systems.scenes.model.check_memory import CheckMemory, outline_key
+from segarena.systems.scenes.model.incremental_check_cache import CheckMemory, outline_key
 from segarena.systems.scenes.model.scene import Edge, Region, Scene, ring_edges
 
 # Distance between the points at which a border is compared.

@@ -23,7 +23,7 @@ from segarena.arrays.polygon_fill import Patch, fill_polygons, join_patches
 from segarena.errors import InvalidMask
 from segarena.files.limits import check_mask_pixels
 from segarena.samples import Mask
-from segarena.systems.scenes.model.check_memory import CheckMemory, outline_key
+from segarena.systems.scenes.model.incremental_check_cache import CheckMemory, outline_key
 from segarena.systems.scenes.model.scene import Region, Scene
 
 VisibilitySource: TypeAlias = Literal["order", "stated"]

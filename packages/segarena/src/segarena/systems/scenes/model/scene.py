@@ -360,7 +360,7 @@ class SceneSet:
 
     Attributes:
         scenes: scenes in file order; several scenes of one image come from several annotators.
-        defects: defects of the file itself; `checks/quality.py` finds the defects of scenes.
+        defects: defects of the file itself; `checks/single_annotation_checks.py` finds the defects of scenes.
         attributes: additional top-level keys of the file.
     """
 

@@ -21,9 +21,9 @@ from segarena.systems.scenes.edges.edge_summary import EdgeSummary
 from segarena.systems.scenes.measures.agreement import ImageAgreement
 from segarena.systems.scenes.measures.agreement_summary import AgreementSummary
 from segarena.systems.scenes.measures.annotation_statistics import StatisticsSummary
-from segarena.systems.scenes.measures.human_images import HumanImage
+from segarena.systems.scenes.measures.multi_annotator_images import HumanImage
+from segarena.systems.scenes.page.annotator_agreement_picture import SupportPicture, support_picture
 from segarena.systems.scenes.page.measurement_tables import agreement_sheet, statistics_sheets
-from segarena.systems.scenes.page.support_picture import SupportPicture, support_picture
 
 PANEL_PX = (540, 300)
 

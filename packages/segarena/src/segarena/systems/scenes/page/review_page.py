@@ -19,7 +19,7 @@ from segarena.reports.html_document import document
 from segarena.reports.overlays import View, jpeg_uri, outline
 from segarena.reports.wording import count_text
 from segarena.systems.scenes.checks.consensus import check_each
-from segarena.systems.scenes.checks.quality import region_centre
+from segarena.systems.scenes.checks.single_annotation_checks import region_centre
 from segarena.systems.scenes.model.defects import Defect
 from segarena.systems.scenes.model.rasters import Rasters, rasterise
 from segarena.systems.scenes.model.scene import Region, Scene, SceneSet

@@ -14,7 +14,7 @@ from segarena.files import hashes
 from segarena.registry import dataset
 from segarena.roles import Finding
 from segarena.samples import Target, VideoSample, check_sample
-from segarena.systems.videos.moving_scene import (
+from segarena.systems.videos.synthetic_video_scene import (
     Actor,
     Bar,
     Blob,

@@ -9,7 +9,7 @@ from functools import cached_property
 import polars as pl
 
 from segarena.options import parse_protocol
-from segarena.reports.gallery import open_run_dataset
+from segarena.reports.dialogue_gallery import open_run_dataset
 from segarena.reports.recorded_run import Run
 from segarena.reports.round_table import DialogueRecord
 from segarena.roles import Dataset

@@ -20,7 +20,7 @@ from segarena.systems.videos.robot.bezier_line import (
 )
 from segarena.systems.videos.robot.medial_axis import medial_axis
 from segarena.systems.videos.robot.morphological_opening import open_error
-from segarena.systems.videos.robot.published_paths import published_longest_paths
+from segarena.systems.videos.robot.published_skeleton_paths import published_longest_paths
 from segarena.systems.videos.robot.settings import RobotSettings
 from segarena.systems.videos.robot.skeleton_paths import longest_paths
 

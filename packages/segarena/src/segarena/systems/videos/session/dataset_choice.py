@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from segarena.capabilities import FileListing
 from segarena.errors import DatasetMissing, InvalidInput
+from segarena.plugin_capabilities import FileListing
 from segarena.plugin_spec import Plugin, PluginSpec
 from segarena.registry import build, find
 from segarena.roles import Dataset, Finding

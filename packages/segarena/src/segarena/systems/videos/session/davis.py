@@ -34,7 +34,15 @@ from segarena.registry import build
 from segarena.roles import Benchmark, Dataset
 from segarena.systems.videos.benchmarks.davis import MetricToOptimize
 from segarena.systems.videos.scribbles.files import Scribbles, fuse_scribbles
-from segarena.systems.videos.session.arguments import (
+from segarena.systems.videos.session.dataset_choice import choose_dataset
+from segarena.systems.videos.session.davisinteractive_functions import (
+    InteractiveScribblesRobot,
+    Service,
+    ServiceConnector,
+)
+from segarena.systems.videos.session.evaluator_connector import Connector, CurrentSample
+from segarena.systems.videos.session.local_connector import LocalConnector
+from segarena.systems.videos.session.session_argument_checks import (
     MOST_INTERACTIONS,
     MOST_SECONDS,
     capped_limit,
@@ -43,14 +51,6 @@ from segarena.systems.videos.session.arguments import (
     make_folder,
     masks_array,
     new_session_folder,
-)
-from segarena.systems.videos.session.connector import Connector, CurrentSample
-from segarena.systems.videos.session.dataset_choice import choose_dataset
-from segarena.systems.videos.session.local_connector import LocalConnector
-from segarena.systems.videos.session.published_functions import (
-    InteractiveScribblesRobot,
-    Service,
-    ServiceConnector,
 )
 from segarena.systems.videos.users.scribble_robot import ScribbleRobot
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from segarena.errors import StoreError
-from segarena.systems.videos.session.submissions import Submission
+from segarena.systems.videos.session.session_serialization import Submission
 from segarena.work.ledger import encode_line, is_intact_line
 
 

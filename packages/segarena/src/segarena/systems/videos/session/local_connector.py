@@ -24,7 +24,7 @@ import polars as pl
 
 from segarena.dialogue import Prediction
 from segarena.engine.evaluate import finish, open_folder
-from segarena.engine.lockstep import load_sample, open_sessions
+from segarena.engine.lockstep_dialogues import load_sample, open_sessions
 from segarena.engine.plan import Plan
 from segarena.engine.rows import Rows, failed_sample
 from segarena.engine.session import Session
@@ -45,10 +45,10 @@ from segarena.systems.videos.scribbles.prompt_conversion import (
     fractions_of_round,
     scribbles_from_prompts,
 )
-from segarena.systems.videos.session.connector import CurrentSample
+from segarena.systems.videos.session.evaluator_connector import CurrentSample
 from segarena.systems.videos.session.journal import SessionJournal
 from segarena.systems.videos.session.report_file import ReportFile
-from segarena.systems.videos.session.submissions import (
+from segarena.systems.videos.session.session_serialization import (
     Submission,
     cast_object_ids,
     decode_answer,
@@ -62,7 +62,7 @@ class LocalConnector:
 
     An unfinished session in `folder` is resumed, under its `session_id` of 64 hexadecimal digits.
     The report is written to `report_folder`, by default `folder`. `shuffle_seed` randomises the
-    order of sequences. See `segarena.systems.videos.session.connector.Connector` for the methods.
+    order of sequences. See `segarena.systems.videos.session.evaluator_connector.Connector` for the methods.
 
     Raises:
         RunConflict: the folder contains a different session or is in use.

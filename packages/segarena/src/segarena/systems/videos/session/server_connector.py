@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from segarena.client.challenge_run_record import delete_turns
 from segarena.client.participate import join, read_scores
-from segarena.client.participation import delete_turns
 from segarena.client.session import RemoteSession
 from segarena.datasets.listed_dataset import require_folder
 from segarena.dialogue import Dialogue, Prediction
 from segarena.engine.evaluate import finish, open_folder
-from segarena.engine.lockstep import load_sample
+from segarena.engine.lockstep_dialogues import load_sample
 from segarena.engine.plan import make_plan
 from segarena.engine.rows import Rows
 from segarena.errors import InvalidInput
@@ -37,8 +37,8 @@ from segarena.systems.videos.scribbles.prompt_conversion import (
     fractions_of_round,
     scribbles_from_prompts,
 )
-from segarena.systems.videos.session.connector import CurrentSample
-from segarena.systems.videos.session.submissions import cast_object_ids
+from segarena.systems.videos.session.evaluator_connector import CurrentSample
+from segarena.systems.videos.session.session_serialization import cast_object_ids
 
 SERVER_REPORT_COLUMNS = ("session_id", "sequence", "scribble_idx", "interaction", "timing")
 """The columns of the report, which has one row per interaction. The server's scores are in the summary."""
@@ -90,7 +90,7 @@ def _is_same_image(file: Path, frame: Any) -> bool:
 
 
 class ServerConnector:
-    """Connector to a server that evaluates; see `segarena.systems.videos.session.connector.Connector`.
+    """Connector to a server that evaluates; see `segarena.systems.videos.session.evaluator_connector.Connector`.
 
     Args:
         challenge: URL of a video challenge, `https://host/challenges/NAME`.

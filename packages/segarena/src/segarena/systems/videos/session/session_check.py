@@ -8,14 +8,14 @@ import io
 from collections.abc import Iterator
 from pathlib import Path
 
+from segarena.engine.run_folder import RunFolder
 from segarena.engine.run_integrity import register_run_check
-from segarena.engine.store import RunFolder
 from segarena.errors import StoreError
 from segarena.roles import Finding
 from segarena.systems.videos.measures.challenge_report import report_table
 from segarena.systems.videos.session.journal import read_entries
 from segarena.systems.videos.session.report_file import report_paths
-from segarena.systems.videos.session.submissions import Submission, read_session_file
+from segarena.systems.videos.session.session_serialization import Submission, read_session_file
 
 SESSION = "session.json"
 JOURNAL = "submissions.jsonl"

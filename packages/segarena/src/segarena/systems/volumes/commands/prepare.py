@@ -9,11 +9,11 @@ import typer
 from rich.console import Console
 
 from segarena.plugin_spec import PluginSpec
-from segarena.systems.volumes.preparation.catalogue import SETS, find_set
+from segarena.systems.volumes.preparation.dataset_case_types import PublishedSet
+from segarena.systems.volumes.preparation.dataset_catalogue import SETS, find_set
 from segarena.systems.volumes.preparation.file_download import download_files as fetch_files
+from segarena.systems.volumes.preparation.preparation_metadata_files import PreparationResult
 from segarena.systems.volumes.preparation.prepare import prepare_set
-from segarena.systems.volumes.preparation.published_set import PublishedSet
-from segarena.systems.volumes.preparation.summary_files import PreparationResult
 from segarena.terminal.exit_codes import FAILURES, one_line_errors
 from segarena.terminal.progress import ProgressBar
 

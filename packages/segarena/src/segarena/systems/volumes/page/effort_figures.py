@@ -26,8 +26,8 @@ from segarena.reports.charts import (
 from segarena.reports.display_names import metric_name
 from segarena.reports.recorded_run import Run
 from segarena.reports.run_statistics import user_names
-from segarena.systems.volumes.page.paper_tables import has_corrections
-from segarena.systems.volumes.page.round_values import (
+from segarena.systems.volumes.page.radioactive_tables import has_corrections
+from segarena.systems.volumes.page.round_metric_values import (
     average_common_targets,
     collect_round_values,
     list_participants,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from segarena.reports.cells import Cell, Value
-from segarena.reports.gallery import open_run_dataset
+from segarena.reports.dialogue_gallery import open_run_dataset
 from segarena.reports.recorded_run import Run
 from segarena.reports.round_table import DialogueRecord
 from segarena.reports.sheets import Sheet

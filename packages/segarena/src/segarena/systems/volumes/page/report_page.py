@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from segarena.benchmark_rules import Statistic
-from segarena.capabilities import segmenter_capabilities, user_capabilities
 from segarena.dialogue import Lift
+from segarena.plugin_capabilities import segmenter_capabilities, user_capabilities
 from segarena.records.configuration import UserRecord
-from segarena.records.trust import rebuild_plugin, restrict_plugins
+from segarena.records.plugin_trust import rebuild_plugin, restrict_plugins
 from segarena.registry import find
 from segarena.reports.page_parts import Note, Part, Section
 from segarena.reports.pages import Page, page, sheet_files
@@ -19,13 +19,13 @@ from segarena.reports.wording import protocol_text
 from segarena.systems.volumes.page.cvpr2025_tables import challenge_sheets, is_cvpr2025
 from segarena.systems.volumes.page.effort_figures import effort_figures, rounds_figures
 from segarena.systems.volumes.page.instance_dice_table import instances_sheet
-from segarena.systems.volumes.page.paper_tables import volume_sheets
-from segarena.systems.volumes.page.prompt_wording import describe_user
-from segarena.systems.volumes.page.round_values import (
+from segarena.systems.volumes.page.radioactive_tables import volume_sheets
+from segarena.systems.volumes.page.round_metric_values import (
     collect_round_values,
     is_volume_run,
     list_participants,
 )
+from segarena.systems.volumes.page.user_descriptions import describe_user
 
 
 @page("radioactive", "cvpr2025")

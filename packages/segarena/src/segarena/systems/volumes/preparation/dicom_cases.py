@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.errors import SampleInvalid
-from segarena.systems.volumes.preparation.dicom_ct import read_ct
-from segarena.systems.volumes.preparation.dicom_seg import Segmentation, read_segmentation
-from segarena.systems.volumes.preparation.dicom_series import DicomSeries
-from segarena.systems.volumes.preparation.optional_packages import sitk
-from segarena.systems.volumes.preparation.published_set import (
+from segarena.systems.volumes.preparation.dataset_case_types import (
     ConvertedCase,
     LabelArray,
     RawCase,
     SkippedCase,
 )
+from segarena.systems.volumes.preparation.dicom_ct import read_ct
+from segarena.systems.volumes.preparation.dicom_seg import Segmentation, read_segmentation
+from segarena.systems.volumes.preparation.dicom_series import DicomSeries
+from segarena.systems.volumes.preparation.optional_packages import sitk
 
 SegmentSelector = Callable[[tuple[str, ...]], Iterable[int]]
 ConvertPair = Callable[[DicomSeries, DicomSeries], ConvertedCase | SkippedCase]

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from segarena.arrays.connected_components import Connectivity, label_grown_components
-from segarena.systems.volumes.preparation.published_set import LabelArray
+from segarena.systems.volumes.preparation.dataset_case_types import LabelArray
 from segarena.systems.volumes.preparation.sitk_images import to_smallest_type
 
 

@@ -15,27 +15,27 @@ from segarena.errors import DatasetMissing, SampleInvalid
 from segarena.files.atomic_write import clear_leftovers, write_error
 from segarena.files.zip_archives import extract_zip
 from segarena.systems.volumes.files.nifti import import_nibabel
-from segarena.systems.volumes.preparation.optional_packages import check_packages
-from segarena.systems.volumes.preparation.published_set import (
+from segarena.systems.volumes.preparation.dataset_case_types import (
     ConvertedCase,
     DatasetOutput,
     PublishedSet,
     RawCase,
     SkippedCase,
 )
-from segarena.systems.volumes.preparation.sitk_images import (
-    ENDING,
-    link_or_copy,
-    write_image,
-    write_labels,
-)
-from segarena.systems.volumes.preparation.summary_files import (
+from segarena.systems.volumes.preparation.optional_packages import check_packages
+from segarena.systems.volumes.preparation.preparation_metadata_files import (
     CaseRecord,
     PreparationJournal,
     PreparationResult,
     describe_inputs,
     write_dataset_json,
     write_prepared_json,
+)
+from segarena.systems.volumes.preparation.sitk_images import (
+    ENDING,
+    link_or_copy,
+    write_image,
+    write_labels,
 )
 from segarena.work.executors import make_executor
 from segarena.work.jobs import Executor, FunctionJob

@@ -17,8 +17,8 @@ from segarena.systems.volumes.files.nifti import read_nifti, write_nifti
 from segarena.systems.volumes.files.nrrd_metaimage import read_itk
 from segarena.systems.volumes.files.volume_header import check_size
 from segarena.systems.volumes.files.volume_io import read_header, volume_suffix
+from segarena.systems.volumes.preparation.dataset_case_types import LabelArray
 from segarena.systems.volumes.preparation.optional_packages import sitk
-from segarena.systems.volumes.preparation.published_set import LabelArray
 
 ENDING = ".nii.gz"
 _TOLERANCE = 1e-3

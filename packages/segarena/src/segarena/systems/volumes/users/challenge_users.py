@@ -12,7 +12,7 @@ from segarena.errors import InvalidInput
 from segarena.prompts import Box, Click, Limits, Prompt, Scribble
 from segarena.registry import user
 from segarena.roles import Turn
-from segarena.systems.volumes.prompting.corrections import click_largest_error, is_solved
+from segarena.systems.volumes.prompting.corrective_prompts import click_largest_error, is_solved
 from segarena.systems.volumes.prompting.initial_boxes import enlarge_box
 from segarena.systems.volumes.prompting.initial_points import points_in_volume, slice_limits
 from segarena.systems.volumes.prompting.scribbles import middle_line
@@ -33,7 +33,7 @@ class CvprUser:
     The box is the bounding box of the slice's foreground, enlarged on all sides by the same random
     number of pixels, 0 to `most_px` for an image of side 256 and proportional for other sizes
     (rounded down along each axis), and clipped to the image. The clicks are described in
-    `segarena.systems.volumes.prompting.corrections.click_largest_error`.
+    `segarena.systems.volumes.prompting.corrective_prompts.click_largest_error`.
 
     Source: CVPR 2025 challenge "Foundation models for interactive 3D biomedical image
     segmentation". The maximum of a published box is its last pixel; here it is the pixel after it.

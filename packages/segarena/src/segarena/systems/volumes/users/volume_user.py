@@ -15,10 +15,10 @@ from segarena.prompts import Box, Prompt
 from segarena.registry import user
 from segarena.roles import Turn
 from segarena.samples import Sample, Shape, Target
-from segarena.systems.volumes.prompting import corrections
+from segarena.systems.volumes.prompting import corrective_prompts
 from segarena.systems.volumes.prompting.initial_boxes import add_edge_noise, shift_box
 from segarena.systems.volumes.prompting.initial_points import CentreOrder, SliceCentre
-from segarena.systems.volumes.prompting.quirks import resolve_quirks
+from segarena.systems.volumes.prompting.published_code_deviations import resolve_quirks
 from segarena.systems.volumes.prompting.schemes import SchemeOptions, find_scheme
 from segarena.systems.volumes.prompting.scribble_outline import ScribbleOptions, ScribblePlane
 from segarena.systems.volumes.prompting.scribbles import draw_scribble, pick_scribble_point
@@ -52,7 +52,7 @@ class VolumeUser:
             paper's tables).
         protocol: "careful", or "published" for all quirks.
         quirks: names of individual deviations to follow; see
-            `segarena.systems.volumes.prompting.quirks`.
+            `segarena.systems.volumes.prompting.published_code_deviations`.
         centre: definition of the centre of a slice's largest component: "box" or "mean".
         center_ppv: the order of points on the centre line: "plane", "sam-med3d" or "segvol".
         edge_noise_px: maximum random shift of each edge of initial boxes, in pixels.
@@ -125,7 +125,7 @@ class VolumeUser:
         comparison = require_volume_comparison(turn)
         if turn.round == 1:
             return self._first_prompts(turn, SlicedTarget.of(comparison)) or None
-        if self._refine == "none" or corrections.is_solved(comparison):
+        if self._refine == "none" or corrective_prompts.is_solved(comparison):
             return None
         return self._correct(turn, comparison) or None
 
@@ -158,19 +158,19 @@ class VolumeUser:
         )
         if uses_patch and turn.dialogue.clicks:
             first_click = turn.dialogue.clicks[0]
-            comparison = corrections.restrict_to_patch(comparison, first_click.position)
+            comparison = corrective_prompts.restrict_to_patch(comparison, first_click.position)
         match self._refine:
             case "1pps":
-                slices = corrections.prompted_slices(turn.dialogue)
-                return corrections.click_wrong_pixels(
+                slices = corrective_prompts.prompted_slices(turn.dialogue)
+                return corrective_prompts.click_wrong_pixels(
                     comparison, slices, rng, one_fraction="one-fraction" in self._quirks
                 )
             case "1ppv":
-                return corrections.click_wrong_voxel(comparison, rng)
+                return corrective_prompts.click_wrong_voxel(comparison, rng)
             case "lasso":
-                return corrections.lasso_largest_error(comparison)
+                return corrective_prompts.lasso_largest_error(comparison)
             case "largest-error":
-                return corrections.click_largest_error(comparison, rng)
+                return corrective_prompts.click_largest_error(comparison, rng)
             case "scribble":
                 return draw_scribble(comparison, rng, self._scribble_options)
             case _:

@@ -6,6 +6,12 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+from segarena.systems.volumes.preparation.dataset_case_types import (
+    DatasetOutput,
+    PublishedSet,
+    RawCase,
+    SkippedCase,
+)
 from segarena.systems.volumes.preparation.dicom_cases import convert_union, make_single_case
 from segarena.systems.volumes.preparation.dicom_series import (
     DicomSeries,
@@ -15,12 +21,6 @@ from segarena.systems.volumes.preparation.dicom_series import (
 )
 from segarena.systems.volumes.preparation.download_sources import IdcManifest
 from segarena.systems.volumes.preparation.instance_labels import label_instances
-from segarena.systems.volumes.preparation.published_set import (
-    DatasetOutput,
-    PublishedSet,
-    RawCase,
-    SkippedCase,
-)
 from segarena.systems.volumes.preparation.sets.rider_lung import select_manual_segment
 
 LEAST_VOXELS = 30

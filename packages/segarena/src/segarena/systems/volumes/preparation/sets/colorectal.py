@@ -8,6 +8,13 @@ from pathlib import Path
 import numpy as np
 
 from segarena.errors import SampleInvalid
+from segarena.systems.volumes.preparation.dataset_case_types import (
+    ConvertedCase,
+    DatasetOutput,
+    PublishedSet,
+    RawCase,
+    SkippedCase,
+)
 from segarena.systems.volumes.preparation.dicom_cases import (
     make_single_case,
     read_ct_and_segmentation,
@@ -20,13 +27,6 @@ from segarena.systems.volumes.preparation.dicom_series import (
 )
 from segarena.systems.volumes.preparation.download_sources import IdcManifest
 from segarena.systems.volumes.preparation.instance_labels import renumber_labels
-from segarena.systems.volumes.preparation.published_set import (
-    ConvertedCase,
-    DatasetOutput,
-    PublishedSet,
-    RawCase,
-    SkippedCase,
-)
 
 OVERLAPPING_PATIENTS = (
     1020,

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import numpy as np
 
-from segarena.systems.volumes.preparation.download_sources import ZenodoRecord
-from segarena.systems.volumes.preparation.published_set import (
+from segarena.systems.volumes.preparation.dataset_case_types import (
     ConvertedCase,
     DatasetOutput,
     PublishedSet,
     RawCase,
     SkippedCase,
 )
+from segarena.systems.volumes.preparation.download_sources import ZenodoRecord
 from segarena.systems.volumes.preparation.registration import register_rigidly
 from segarena.systems.volumes.preparation.sitk_images import (
     image_to_labels,

@@ -8,6 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
+from segarena.systems.volumes.preparation.dataset_case_types import (
+    ConvertedCase,
+    DatasetOutput,
+    PublishedSet,
+    RawCase,
+    SkippedCase,
+)
 from segarena.systems.volumes.preparation.dicom_cases import (
     describe_shape_mismatch,
     make_case,
@@ -21,13 +28,6 @@ from segarena.systems.volumes.preparation.dicom_series import (
 )
 from segarena.systems.volumes.preparation.download_sources import IdcManifest
 from segarena.systems.volumes.preparation.instance_labels import label_instances
-from segarena.systems.volumes.preparation.published_set import (
-    ConvertedCase,
-    DatasetOutput,
-    PublishedSet,
-    RawCase,
-    SkippedCase,
-)
 
 LIVER_SEGMENTS = ("Liver", "Mass", "Necrosis", "Portal vein")
 LESION_SEGMENTS = ("Mass", "Necrosis")

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
-from segarena.systems.volumes.preparation.download_sources import ZenodoRecord
-from segarena.systems.volumes.preparation.published_set import (
+from segarena.systems.volumes.preparation.dataset_case_types import (
     ConvertedCase,
     DatasetOutput,
     PublishedSet,
     RawCase,
     SkippedCase,
 )
+from segarena.systems.volumes.preparation.download_sources import ZenodoRecord
 from segarena.systems.volumes.preparation.sitk_images import read_image_and_labels
 
 

@@ -8,15 +8,15 @@ from functools import partial
 from pathlib import Path
 
 from segarena.errors import DatasetMissing, SampleInvalid
-from segarena.systems.volumes.preparation.download_sources import ManualDownload
-from segarena.systems.volumes.preparation.instance_labels import label_instances
-from segarena.systems.volumes.preparation.published_set import (
+from segarena.systems.volumes.preparation.dataset_case_types import (
     ConvertedCase,
     DatasetOutput,
     PublishedSet,
     RawCase,
     SkippedCase,
 )
+from segarena.systems.volumes.preparation.download_sources import ManualDownload
+from segarena.systems.volumes.preparation.instance_labels import label_instances
 from segarena.systems.volumes.preparation.sitk_images import read_image_and_labels
 from segarena.systems.volumes.preparation.spreadsheet import find_column, read_spreadsheet
 

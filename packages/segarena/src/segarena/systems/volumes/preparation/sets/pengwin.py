@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from segarena.systems.volumes.preparation.download_sources import ZenodoRecord
-from segarena.systems.volumes.preparation.instance_labels import renumber_labels
-from segarena.systems.volumes.preparation.published_set import (
+from segarena.systems.volumes.preparation.dataset_case_types import (
     ConvertedCase,
     DatasetOutput,
     PublishedSet,
     RawCase,
     SkippedCase,
 )
+from segarena.systems.volumes.preparation.download_sources import ZenodoRecord
+from segarena.systems.volumes.preparation.instance_labels import renumber_labels
 from segarena.systems.volumes.preparation.sitk_images import read_image_and_labels
 
 

@@ -7,6 +7,12 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
+from segarena.systems.volumes.preparation.dataset_case_types import (
+    DatasetOutput,
+    PublishedSet,
+    RawCase,
+    SkippedCase,
+)
 from segarena.systems.volumes.preparation.dicom_cases import convert_union, make_case
 from segarena.systems.volumes.preparation.dicom_series import (
     DicomSeries,
@@ -16,12 +22,6 @@ from segarena.systems.volumes.preparation.dicom_series import (
 )
 from segarena.systems.volumes.preparation.download_sources import TciaManifests
 from segarena.systems.volumes.preparation.instance_labels import label_instances
-from segarena.systems.volumes.preparation.published_set import (
-    DatasetOutput,
-    PublishedSet,
-    RawCase,
-    SkippedCase,
-)
 
 
 def _find_cases(folder: Path) -> Iterator[RawCase | SkippedCase]:

@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from segarena.errors import SampleInvalid
-from segarena.systems.volumes.preparation.download_sources import ManualDownload
-from segarena.systems.volumes.preparation.published_set import (
+from segarena.systems.volumes.preparation.dataset_case_types import (
     ConvertedCase,
     DatasetOutput,
     LabelArray,
@@ -18,6 +17,7 @@ from segarena.systems.volumes.preparation.published_set import (
     RawCase,
     SkippedCase,
 )
+from segarena.systems.volumes.preparation.download_sources import ManualDownload
 from segarena.systems.volumes.preparation.sitk_images import (
     check_label_grid,
     image_to_labels,

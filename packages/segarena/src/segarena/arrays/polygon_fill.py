@@ -249,10 +249,13 @@ class _Edges(NamedTuple):
 
     def points_at(self, edge: Any, step: NDArray[np.int64]) -> _Outline:
         """Return the columns and rows of the points `step` from the lower ends of edges."""
+        is_flat = self.is_flat[edge]
         low_row, low_column = self.lows[edge].T
         drift = self.slopes[edge] * step
-        across = np.where(self.is_flat[edge], step + low_column, np.trunc(low_column + drift + 0.5))
-        down = np.where(self.is_flat[edge], np.trunc(low_row + drift + 0.5), step + low_row)
+        rounded_column = np.trunc(low_column + drift + 0.5)
+        rounded_row = np.trunc(low_row + drift + 0.5)
+        across = np.where(is_flat, low_column + step, rounded_column)
+        down = np.where(is_flat, rounded_row, low_row + step)
         return across.astype(np.int64), down.astype(np.int64)
 
 

@@ -95,8 +95,9 @@ class _RankedTargets(Sequence[RankedTarget]):
         if isinstance(index, slice):
             return [self[place] for place in range(*index.indices(len(self)))]
         worst = self._worst[index]
+        # A score needs finite values, so every target has a dialogue with some.
         if worst is None:
-            raise IndexError(index)
+            raise ValueError(f"target {index} has a score, but no dialogue with finite values")
         return RankedTarget(
             score=self._scores[index],
             best=self._best[index],

@@ -23,7 +23,6 @@ from segarena_server.challenges.description import ChallengeDescription, Phase, 
 from segarena_server.challenges.evaluation_request import EvaluationResult
 from segarena_server.challenges.evaluator import MAX_SAMPLES_MB, MIN_CACHED_SAMPLES
 from segarena_server.challenges.turn_time_accounting import TimeCharge
-from segarena_server.clock import Moment
 from segarena_server.db.database import Database
 from segarena_server.db.orm_models import Challenge, Person, Run, RunSample, Turn
 from segarena_server.runs import turn_repository
@@ -46,7 +45,6 @@ TURN_S = 0.03
 SAMPLE_BYTES = 512 * 512 * 8 * 5
 """Of a photograph with five dialogues; see `SampleEvaluation.size_bytes`."""
 
-MOMENT = Moment(boot="", boot_s=0.0, utc_s=0.0)
 BODY = pack_turn(TurnMessage(id="turn-one"))
 
 
@@ -163,9 +161,7 @@ class Crowd:
         while self._arrivals and self._arrivals[0][0] <= self._clock.now:
             at, run_id, number = heapq.heappop(self._arrivals)
             self._received[run_id, number] = at
-            incoming = turn_repository.IncomingTurn.of(
-                BODY, first=MOMENT, last=MOMENT, is_committed=True
-            )
+            received = turn_repository.received_turn(BODY)
             with self._database.writing() as session:
                 sample = session.get_one(RunSample, (run_id, 0))
                 known = turn_repository.turns_by_number(session, sample)
@@ -175,7 +171,7 @@ class Crowd:
                     run,
                     sample,
                     known,
-                    incoming,
+                    received,
                     TimeCharge(seconds=0.0),
                     number=number,
                     now=at,

@@ -9,6 +9,7 @@ from segarena_server.challenges.turn_time_accounting import (
     SLOWEST_BYTES,
     TimeBank,
     TimeCharge,
+    arrival,
     charge,
     clock_start,
 )
@@ -97,8 +98,9 @@ def test_nothing_is_charged_backwards():
 
 
 def test_the_last_byte_counts_for_those_who_commit_to_nothing():
-    assert charge(SENT, after(2.0), after(60.0)).seconds == 2.0
-    assert charge(SENT, after(2.0), after(60.0), committed=False).seconds == 60.0
+    first, last = after(2.0), after(60.0)
+    assert charge(SENT, arrival(first, last, is_committed=True)).seconds == 2.0
+    assert charge(SENT, arrival(first, last, is_committed=False)).seconds == 60.0
 
 
 def test_prompts_count_as_sent_even_to_those_who_do_not_read_the_last_byte():

@@ -4,14 +4,12 @@ import pytest
 
 from segarena.protocol.turns import TurnMessage, pack_turn
 from segarena_server.challenges.turn_time_accounting import TimeCharge
-from segarena_server.clock import Moment
 from segarena_server.db.orm_models import Challenge, Person, Run, RunSample, Turn
 from segarena_server.http_errors import Refusal
 from segarena_server.jobs import row_leases as leases
 from segarena_server.runs import turn_repository
 
 KEY = ("run", 0, 0)
-MOMENT = Moment(boot="", boot_s=0.0, utc_s=0.0)
 
 
 @pytest.fixture
@@ -42,7 +40,7 @@ def run(database):
 
 def receive(database, number=0, place=0, turn_id="turn-one", at=1.0, charged_s=0.0):
     body = pack_turn(TurnMessage(id=turn_id))
-    incoming = turn_repository.IncomingTurn.of(body, first=MOMENT, last=MOMENT, is_committed=True)
+    received = turn_repository.received_turn(body)
     charge = TimeCharge(seconds=charged_s)
     with database.writing() as session:
         there = session.get_one(RunSample, ("run", place))
@@ -52,7 +50,7 @@ def receive(database, number=0, place=0, turn_id="turn-one", at=1.0, charged_s=0
             session.get_one(Run, "run"),
             there,
             before,
-            incoming,
+            received,
             charge,
             number=number,
             now=at,

@@ -10,11 +10,12 @@ from segarena.protocol.message_frames import CONTENT_TYPE
 from segarena_server import http_errors
 from segarena_server.api.queue_position import turn_queue_position
 from segarena_server.auth.permissions import require_role, site_of, visitor_of
+from segarena_server.challenges.turn_time_accounting import arrival
 from segarena_server.clock import Moment
 from segarena_server.db.orm_models import Turn, TurnKey
 from segarena_server.http.request_body import check_digest, read_body
 from segarena_server.runs.run_repository import find_run_sample, own_run
-from segarena_server.runs.turn_repository import WITHOUT_BODIES, IncomingTurn
+from segarena_server.runs.turn_repository import WITHOUT_BODIES
 from segarena_server.runs.turn_service import check_run_sample, take_turn, wait_for_reply
 from segarena_server.site import Site
 
@@ -38,18 +39,11 @@ async def send_turn(
     # Before the body is read, so that nobody can upload to other people's runs.
     await run_in_threadpool(check_run_sample, request, run_id, key)
     body = await read_body(request, int(site.settings.limits.body_mb * 2**20))
-    # Record the arrival time first, because checking and compressing the body must not count as the
-    # participant's time.
+    # Before the digest is checked, because this must not count as the participant's time.
     last = request.state.read = Moment.now()
     is_committed = check_digest(request, body)
-    incoming = await run_in_threadpool(
-        IncomingTurn.of,
-        body,
-        first=request.state.arrived,
-        last=last,
-        is_committed=is_committed,
-    )
-    turn = await run_in_threadpool(take_turn, request, run_id, key, number, incoming)
+    arrived = arrival(request.state.arrived, last, is_committed=is_committed)
+    turn = await run_in_threadpool(take_turn, request, run_id, key, number, body, arrived)
     request.state.turn = "/".join(map(str, turn))
     # After the transaction of `take_turn`: a worker that wakes earlier would not see the turn yet.
     site.hurry()

@@ -82,26 +82,36 @@ def clock_start(
     return replace(begun, boot_s=begun.boot_s + allowed_s, utc_s=begun.utc_s + allowed_s)
 
 
+def arrival(
+    first: Moment,
+    last: Moment,
+    *,
+    is_committed: bool,
+) -> Moment:
+    """Return when an answer counts as arrived.
+
+    Args:
+        first: when its first byte arrived.
+        last: when its last byte arrived.
+        is_committed: whether the digest of the answer arrived before it, and matches. Otherwise a participant could
+            send the first byte at once and think while sending the rest, so the last byte counts.
+    """
+    return first if is_committed else last
+
+
 def charge(
     sent: Moment,
-    first: Moment,
-    last: Moment | None = None,
-    *,
-    committed: bool = True,
+    arrived: Moment,
     outages: Iterable[Outage] = (),
 ) -> TimeCharge:
     """Return the time charged between prompts and answer.
 
     Args:
         sent: when the last byte of the prompts was sent.
-        first: when the first byte of the answer arrived.
-        last: when its last byte arrived; required for an uncommitted answer.
-        committed: whether the digest of the answer arrived before it, and matches. Otherwise a participant could send
-            the first byte at once and think while sending the rest, so the last byte counts.
+        arrived: when the answer arrived; see `arrival`.
         outages: periods without a running server, which are not charged. The charge is then unsure, because nobody
             knows how much of such a period the participant worked.
     """
-    arrived = first if committed or last is None else last
     is_sure = bool(sent.boot) and sent.boot == arrived.boot
     seconds = arrived.boot_s - sent.boot_s if is_sure else arrived.utc_s - sent.utc_s
     down_s = sum(outage.overlap_s(sent, arrived) for outage in outages)

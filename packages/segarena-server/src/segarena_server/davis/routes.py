@@ -25,6 +25,7 @@ from segarena_server.audit_log import record_event
 from segarena_server.auth.permissions import ANYONE, require_role, site_of, visitor_of
 from segarena_server.auth.teams import team_of
 from segarena_server.challenges.interfaces import Interface
+from segarena_server.challenges.turn_time_accounting import arrival
 from segarena_server.clock import Moment
 from segarena_server.davis.challenge_compatibility import (
     DavisPhase,
@@ -55,7 +56,6 @@ from segarena_server.db.datetimes import utc_datetime
 from segarena_server.db.orm_models import AuditEvent, Run, TurnKey
 from segarena_server.http.request_body import read_body
 from segarena_server.runs.run_repository import next_run_unranked, request_end
-from segarena_server.runs.turn_repository import IncomingTurn
 from segarena_server.runs.turn_service import take_turn, wait_for_reply
 
 router = APIRouter(prefix="/davis/{slug}/{phase}", include_in_schema=False)
@@ -172,8 +172,8 @@ async def take_masks(
     """Receive the masks of an interaction and return the simulated user's next scribbles."""
     await run_in_threadpool(_check_run, request, slug, phase)
     body = await read_body(request, int(site_of(request).settings.limits.body_mb * 2**20))
-    # Record the arrival time before decoding, which must not count as the participant's time.
-    last = Moment.now()
+    # Before decoding, which must not count as the participant's time. These clients send no digest.
+    arrived = arrival(request.state.arrived, Moment.now(), is_committed=False)
     try:
         sent = msgspec.json.decode(body, type=_Interaction)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -188,14 +188,7 @@ async def take_masks(
     frame = pack_coco_turn(
         turn, sample.number, bytes(sent.pred_masks), shape, _candidates(sent, shape)
     )
-    incoming = await run_in_threadpool(
-        IncomingTurn.of,
-        frame,
-        first=request.state.arrived,
-        last=last,
-        is_committed=False,
-    )
-    pending = await run_in_threadpool(_answer, request, sample, sent.interaction, incoming)
+    pending = await run_in_threadpool(_answer, request, sample, sent.interaction, frame, arrived)
     return await _scribbles_response(request, davis_phase, sample, shape, pending)
 
 
@@ -348,9 +341,8 @@ def _open_dialogue(request: Request, sample: DavisSample) -> _PendingReply | Non
     if sent.turns:
         return _PendingReply(key=_key(sent.turns[-1]), interactions=len(sent.turns) - 1)
     frame = pack_turn(TurnMessage(id=_turn_id(sample, 0), open=[sample.number], silent=True))
-    now = Moment.now()
-    incoming = IncomingTurn.of(frame, first=now, last=now, is_committed=True)
-    key = take_turn(request, sample.place.run_id, sample.place.key, sent.next, incoming)
+    place = sample.place
+    key = take_turn(request, place.run_id, place.key, sent.next, frame, Moment.now())
     site_of(request).hurry()
     return _PendingReply(key=key, interactions=0)
 
@@ -359,7 +351,8 @@ def _answer(
     request: Request,
     sample: DavisSample,
     interaction: int,
-    incoming: IncomingTurn,
+    frame: bytes,
+    arrived: Moment,
 ) -> _PendingReply | None:
     """Submit the answer of an interaction; return None if the dialogue is over and nothing more is evaluated."""
     with site_of(request).database.reading() as session:
@@ -375,7 +368,8 @@ def _answer(
         raise http_errors.conflict(f"interaction: expected {len(sent.turns)}, got {interaction}")
     else:
         number = sent.next
-    key = take_turn(request, sample.place.run_id, sample.place.key, number, incoming)
+    place = sample.place
+    key = take_turn(request, place.run_id, place.key, number, frame, arrived)
     site_of(request).hurry()
     return _PendingReply(key=key, interactions=interaction)
 

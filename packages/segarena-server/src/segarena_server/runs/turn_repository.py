@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from sqlalchemy import case, func, or_, select
 from sqlalchemy.orm import Session, defer
@@ -12,7 +11,6 @@ from segarena.files.hashes import sha256
 from segarena.protocol.turns import read_turn_header
 from segarena_server import http_errors
 from segarena_server.challenges.turn_time_accounting import TimeCharge
-from segarena_server.clock import Moment
 from segarena_server.db.orm_models import Run, RunSample, Turn
 from segarena_server.jobs.row_leases import lease_row
 from segarena_server.storage.compression import compress_body
@@ -46,53 +44,21 @@ others.
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IncomingTurn:
-    """A turn on its way from the HTTP request to its row in the database.
+def received_turn(body: bytes) -> Turn:
+    """Return a row with the content of a request, which belongs to no run yet; see `store_turn`.
 
-    Attributes:
-        packed: compressed body, as stored.
-        sha256: hash of the body.
-        client_s: seconds since the previous reply, by the participant's clock.
-        round_trip_s: round-trip time as the participant measured it.
-        first, last: when the first and the last byte arrived.
-        is_committed: whether its digest arrived before its body.
+    Compressing and hashing a large body takes seconds, so call this in a thread and outside a transaction.
+
+    Raises:
+        InvalidInput: the body is not a turn.
     """
-
-    packed: bytes
-    sha256: str
-    client_s: float
-    round_trip_s: float
-    first: Moment
-    last: Moment
-    is_committed: bool
-
-    @classmethod
-    def of(
-        cls,
-        body: bytes,
-        *,
-        first: Moment,
-        last: Moment,
-        is_committed: bool,
-    ) -> IncomingTurn:
-        """Parse the header of a body, and compress and hash the whole body.
-
-        This takes seconds for a large body, so call it in a thread.
-
-        Raises:
-            InvalidInput: the body is not a turn.
-        """
-        head = read_turn_header(body)
-        return cls(
-            packed=compress_body(body),
-            sha256=sha256(body),
-            client_s=head.client_s,
-            round_trip_s=head.round_trip_s,
-            first=first,
-            last=last,
-            is_committed=is_committed,
-        )
+    head = read_turn_header(body)
+    return Turn(
+        sha256=sha256(body),
+        request=compress_body(body),
+        client_s=head.client_s,
+        round_trip_s=head.round_trip_s,
+    )
 
 
 def turns_by_number(session: Session, sample: RunSample) -> dict[int, Turn]:
@@ -110,7 +76,7 @@ def store_turn(
     run: Run,
     sample: RunSample,
     turns: Mapping[int, Turn],
-    incoming: IncomingTurn,
+    received: Turn,
     charge: TimeCharge,
     *,
     number: int,
@@ -123,7 +89,7 @@ def store_turn(
         run: run of the turn.
         sample: sample that the turn is about.
         turns: all turns about the sample, by number.
-        incoming: the turn.
+        received: the turn, from `received_turn`.
         charge: time charged for it.
         number: number of the turn.
         now: seconds since 1970.
@@ -138,7 +104,7 @@ def store_turn(
         raise http_errors.conflict("this run accepts submissions, not turns: use segarena submit")
     known = turns.get(number)
     if known is not None and known.state != "refused":
-        if known.sha256 != incoming.sha256:
+        if known.sha256 != received.sha256:
             raise http_errors.conflict(
                 f"turn {number} was sent before with other content, and the first version counts"
             )
@@ -148,22 +114,22 @@ def store_turn(
         raise http_errors.conflict(
             "all dialogues about this sample are over; continue with another sample"
         )
-    turn = known or Turn(run_id=run.id, place=sample.number, number=number)
-    turn.sha256 = incoming.sha256
-    turn.request = incoming.packed
-    turn.state = "waiting"
-    turn.failure = ""
-    turn.tries = 0
-    turn.received_at = now
-    turn.charged_s = charge.seconds
-    turn.is_sure = charge.is_sure
-    turn.client_s = incoming.client_s
-    turn.round_trip_s = incoming.round_trip_s
+    received.run_id = run.id
+    received.place = sample.number
+    received.number = number
+    received.state = "waiting"
+    received.failure = ""
+    received.tries = 0
+    received.received_at = now
+    received.charged_s = charge.seconds
+    received.is_sure = charge.is_sure
     # The seconds of a refused turn are replaced by those of its substitute.
     refused_s = known.charged_s if known else 0.0
-    turn.spent_s = charged_seconds(session, run.id) - refused_s
-    session.add(turn)
-    return turn
+    received.spent_s = charged_seconds(session, run.id) - refused_s
+    if known is not None:
+        return session.merge(received)
+    session.add(received)
+    return received
 
 
 def charged_seconds(session: Session, run_id: str) -> float:

@@ -22,7 +22,7 @@ from segarena_server.db.database import DatabaseAway
 from segarena_server.db.orm_models import Challenge, Run, Turn, TurnKey
 from segarena_server.runs.delayed_replies import remaining_delay_s, reply_time_s
 from segarena_server.runs.run_repository import check_accepts_turns, find_run_sample, own_run
-from segarena_server.runs.turn_repository import IncomingTurn, store_turn, turns_by_number
+from segarena_server.runs.turn_repository import received_turn, store_turn, turns_by_number
 from segarena_server.server_log import LOG
 from segarena_server.site import Site
 from segarena_server.storage.compression import decompress_body
@@ -54,7 +54,8 @@ def take_turn(
     run_id: str,
     key: str,
     number: int,
-    incoming: IncomingTurn,
+    body: bytes,
+    arrived: Moment,
 ) -> TurnKey:
     """Store a turn; it is on disk when the function returns.
 
@@ -63,13 +64,16 @@ def take_turn(
         run_id: id of the run.
         key: key of the sample.
         number: number of the turn.
-        incoming: content of the turn.
+        body: the turn as sent.
+        arrived: when it arrived, by `segarena_server.challenges.turn_time_accounting.arrival`.
 
     Raises:
+        InvalidInput: the body is not a turn.
         Refusal: the turn contradicts an earlier one, or the run accepts nothing more.
     """
     site = site_of(request)
     visitor = visitor_of(request)
+    received = received_turn(body)
     with site.database.writing() as session:
         run = own_run(session, run_id, visitor.person_id)
         # Two concurrent turns of a run must not count the same seconds, because `spent_s` is a
@@ -81,9 +85,9 @@ def take_turn(
         # A repeated turn gets its reply at any time, a new one only while the run is open.
         if known is None or known.state == "refused":
             check_accepts_turns(session, run, site.now())
-        time_charge = _charge(site, turns.get(number - 1), incoming)
+        time_charge = _charge(site, turns.get(number - 1), arrived)
         turn = store_turn(
-            session, run, sample, turns, incoming, time_charge, number=number, now=site.now()
+            session, run, sample, turns, received, time_charge, number=number, now=site.now()
         )
         return turn.run_id, turn.place, turn.number
 
@@ -128,19 +132,12 @@ async def wait_for_reply(
 def _charge(
     site: Site,
     previous: Turn | None,
-    incoming: IncomingTurn,
+    arrived: Moment,
 ) -> TimeCharge:
     """Return the time charged for a turn; the first turn is free, because no prompts preceded it."""
     if previous is None:
         return TimeCharge(seconds=0.0)
-    sent = _sent_at(site, previous)
-    return charge(
-        sent,
-        incoming.first,
-        incoming.last,
-        committed=incoming.is_committed,
-        outages=site.outages,
-    )
+    return charge(_sent_at(site, previous), arrived, site.outages)
 
 
 def _find_evaluated(site: Site, key: TurnKey) -> tuple[Turn, float] | None:

@@ -79,7 +79,7 @@ class SimulatedProcess:
         self.done = None
 
     def do(self, task, meanwhile, limit_s=None):
-        request = task.request
+        request = task.keywords["request"]
         sample = (request.run.id, request.place)
         if request.before and self._memory.get(sample) is None:
             return UnitFailure(unit=task, error=EarlierStateMissing("forgotten"), seconds=0.0)

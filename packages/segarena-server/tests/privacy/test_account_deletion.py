@@ -151,7 +151,7 @@ def test_a_result_stays_on_the_board_without_a_name(site):
         delete_account(session, site.folder, session.get_one(Person, 1), 5.0)
         job = find_job(session, REMOVE_NAME, "run-1")
         forget = RemoveName().task(session, site, job)
-    forget.run(None)
+    forget(None)
     assert names_on_board(site) == ("(deleted 1)",)
     checked = read_configuration(site.folder.runs / "run-1" / "run.json")
     assert (checked.damage, checked.config.segmenter.name) == ("", "run")

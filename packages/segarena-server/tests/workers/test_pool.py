@@ -37,7 +37,7 @@ class Act:
 
     what: str
 
-    def run(self, context):
+    def __call__(self, context):
         if self.what == "die":
             os.kill(os.getpid(), signal.SIGKILL)
         if self.what == "hang":

@@ -45,7 +45,7 @@ class JobKind(ABC):
         session: Session,
         site: Site,
         job: Job,
-    ) -> WorkerTask[Any] | None:
+    ) -> WorkerTask | None:
         """Return the task with all data that it needs, because a worker process has no database.
 
         Returns:

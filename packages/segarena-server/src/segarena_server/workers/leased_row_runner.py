@@ -27,7 +27,7 @@ from segarena_server.server_log import LOG
 from segarena_server.site import Site
 from segarena_server.workers.worker import WorkerTask
 
-WorkerProcess = PersistentProcess[WorkerTask[Any], Any]
+WorkerProcess = PersistentProcess[WorkerTask, Any]
 
 _RENEW_EVERY_S = 5.0
 _RETRY_WRITE_S = 1.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -24,7 +25,7 @@ from segarena_server.server_log import LOG
 from segarena_server.site import Site
 from segarena_server.storage.compression import compress_body, decompress_body
 from segarena_server.workers.leased_row_runner import LeasedRow, RowRunner, WorkerProcess
-from segarena_server.workers.worker import EvaluateTurn
+from segarena_server.workers.worker import WorkerTask, evaluate_turn
 
 _MAX_WORKER_NAME = 60
 """Length of the column `places.worker`."""
@@ -143,7 +144,7 @@ class TurnRunner(RowRunner[Turn]):
         }
         LOG.info("evaluated", extra={"told": values})
 
-    def _task(self, turn: Turn, *, is_in_memory: bool) -> EvaluateTurn:
+    def _task(self, turn: Turn, *, is_in_memory: bool) -> WorkerTask:
         with self.site.database.reading() as session:
             return evaluation_task(session, self.site, turn, is_in_memory=is_in_memory)
 
@@ -181,7 +182,7 @@ def evaluation_task(
     turn: Turn,
     *,
     is_in_memory: bool,
-) -> EvaluateTurn:
+) -> WorkerTask:
     """Return the task that evaluates a turn, without earlier turns if their dialogues are in memory."""
     run = session.get_one(Run, turn.run_id)
     sample = session.get_one(RunSample, (turn.run_id, turn.place))
@@ -196,6 +197,9 @@ def evaluation_task(
         )
     else:
         request = evaluation_request(session, challenge, run, sample, up_to=turn.number)
-    return EvaluateTurn(
-        challenge=challenge.description, request=request, run_folders=site.folder.run_folders
+    return partial(
+        evaluate_turn,
+        challenge=challenge.description,
+        request=request,
+        run_folders=site.folder.run_folders,
     )

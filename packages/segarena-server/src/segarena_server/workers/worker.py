@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeAlias
 
 from segarena.engine.time_limit import TimeLimit
 from segarena.errors import UnitHung
@@ -21,8 +21,6 @@ from segarena_server.storage.run_folders import RunFolders
 
 _MAX_CHALLENGES = 4
 """Maximum number of evaluators that a process caches, each with its datasets and users."""
-
-TaskResult = TypeVar("TaskResult", covariant=True)
 
 
 class WorkerContext:
@@ -76,12 +74,11 @@ class WorkerContext:
         return self.time_limit(f"sample {done + 1} of {of}")
 
 
-class WorkerTask(Protocol[TaskResult]):
-    """One piece of work. The task and its result are pickled between processes."""
+WorkerTask: TypeAlias = Callable[[WorkerContext], Any]
+"""One piece of work: a callable that is pickled to a worker process, as is its result.
 
-    def run(self, context: WorkerContext, /) -> TaskResult:
-        """Execute the task; the message of an exception is stored as the reason for its failure."""
-        ...
+The message of an exception is stored as the reason for the failure of the task.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,40 +89,41 @@ class TaskExecutor:
     hard_s: float
     samples_mb: float = MAX_SAMPLES_MB
 
-    def open(self) -> Callable[[WorkerTask[Any]], Any]:
+    def open(self) -> Callable[[WorkerTask], Any]:
         """Return the function that executes one task."""
         context = WorkerContext(self.soft_s, self.hard_s, self.samples_mb)
-        return lambda task: task.run(context)
+        return lambda task: task(context)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvaluateTurn:
-    """The task of evaluating the last turn about a sample.
+def evaluate_turn(
+    context: WorkerContext,
+    /,
+    *,
+    challenge: str,
+    request: EvaluationRequest,
+    run_folders: RunFolders,
+) -> EvaluationResult:
+    """Evaluate the last turn about a sample, and write the rows once all its dialogues are over.
 
-    Attributes:
+    Args:
+        context: state of the worker process.
         challenge: description of the challenge as JSON.
         request: the turns.
-        run_folders: store for the rows, once all dialogues about the sample are over.
+        run_folders: store for the rows.
+
+    Returns:
+        The result without the rows, which contain all masks of the sample and which the server does not need.
     """
-
-    challenge: str
-    request: EvaluationRequest
-    run_folders: RunFolders
-
-    def run(self, context: WorkerContext, /) -> EvaluationResult:
-        """Evaluate the turn and write the rows; return the result without them."""
-        evaluator = context.evaluator(self.challenge)
-        with context.time_limit("evaluating a turn"):
-            result = evaluator.evaluate(self.request)
-        if result.rows is None:
-            return result
-        request = self.request
-        data = result.rows.pack()
-        folder = evaluator.open_folder(self.run_folders.path(request.run.id), request.run)
-        folder.writer.write(request.place, data)
-        self.run_folders.keep_place(request.run.id, request.place, data)
-        # The rows contain all masks of the sample, which the server does not need.
-        return replace(result, rows=None)
+    evaluator = context.evaluator(challenge)
+    with context.time_limit("evaluating a turn"):
+        result = evaluator.evaluate(request)
+    if result.rows is None:
+        return result
+    data = result.rows.pack()
+    folder = evaluator.open_folder(run_folders.path(request.run.id), request.run)
+    folder.writer.write(request.place, data)
+    run_folders.keep_place(request.run.id, request.place, data)
+    return replace(result, rows=None)
 
 
 class _SoftLimitReached(BaseException):

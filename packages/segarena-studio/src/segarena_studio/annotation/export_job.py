@@ -60,7 +60,7 @@ class ArchiveWriter:
     photographs: ContentStore
     exports: ContentStore
 
-    def run(self, context: WorkerContext, /) -> StoredArchive:
+    def __call__(self, context: WorkerContext, /) -> StoredArchive:
         """Write the archive to the storage."""
 
         @contextmanager

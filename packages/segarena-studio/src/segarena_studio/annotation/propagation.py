@@ -96,7 +96,7 @@ class TrackPropagator:
     tracks: Sequence[TrackToPropagate]
     storage: ContentStore
 
-    def run(self, context: WorkerContext, /) -> Propagation:
+    def __call__(self, context: WorkerContext, /) -> Propagation:
         """Propagate all tracks, window by window.
 
         Raises:

@@ -45,7 +45,7 @@ class StudyPreparation:
     storage: ContentStore
     hidden: tuple[HiddenDataset, ...]
 
-    def run(self, context: WorkerContext, /) -> PreparedStudy:
+    def __call__(self, context: WorkerContext, /) -> PreparedStudy:
         """Return the prepared study."""
         watch = partial(_watched, context)
         return prepare_study(decode_study(self.study), self.storage, watch, self.hidden)
@@ -58,7 +58,7 @@ class ClickAnswering:
     asked: CorrectionRequest
     storage: ContentStore
 
-    def run(self, context: WorkerContext, /) -> list[ItemRow]:
+    def __call__(self, context: WorkerContext, /) -> list[ItemRow]:
         """Return rows of the targets to correct."""
         return compute_corrections(self.asked, self.storage, partial(_watched, context))
 

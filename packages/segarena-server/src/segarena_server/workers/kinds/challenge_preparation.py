@@ -63,7 +63,7 @@ class PreviewChallengeTask:
 
     challenge: str
 
-    def run(self, context: WorkerContext, /) -> list[PhasePreview]:
+    def __call__(self, context: WorkerContext, /) -> list[PhasePreview]:
         """Return a preview of each phase."""
         evaluator = context.evaluator(self.challenge)
         described = read_challenge(self.challenge)
@@ -84,7 +84,7 @@ class BuildPoolTask:
     pools: tuple[str, ...]
     storage: ContentStore
 
-    def run(self, context: WorkerContext, /) -> SamplePool:
+    def __call__(self, context: WorkerContext, /) -> SamplePool:
         """Store the samples and return the pool."""
         evaluator = context.evaluator(self.challenge)
         described = read_challenge(self.challenge)

@@ -58,7 +58,7 @@ class RehearsalTask:
     segmenter: str
     samples: int
 
-    def run(self, context: WorkerContext, /) -> RehearsalResult:
+    def __call__(self, context: WorkerContext, /) -> RehearsalResult:
         """Rehearse in a temporary folder, which is deleted afterwards."""
         challenge = read_challenge(self.challenge)
         rehearsal = Rehearsal(challenge, self.phase, self.segmenter)

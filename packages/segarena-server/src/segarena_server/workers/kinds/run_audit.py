@@ -81,7 +81,7 @@ class AuditRunTask:
     others: dict[str, tuple[tuple[bytes, ...], ...]] | None
     sketches: dict[str, bytes]
 
-    def run(self, context: WorkerContext, /) -> RunAudit:
+    def __call__(self, context: WorkerContext, /) -> RunAudit:
         """Measure leaks, knowledge and similarity."""
         evaluator = context.evaluator(self.challenge)
         leaks: list[Leak] = []

@@ -44,7 +44,7 @@ class EndRunTask:
     reason: str
     run_folders: RunFolders
 
-    def run(self, context: WorkerContext, /) -> str:
+    def __call__(self, context: WorkerContext, /) -> str:
         """End the run; return its extract for boards as JSON, or "" if no sample was evaluated."""
         run = self.participant_run
         evaluator = context.evaluator(self.challenge)
@@ -133,7 +133,7 @@ class RemoveNameTask:
     run_id: str
     run_folders: RunFolders
 
-    def run(self, context: WorkerContext, /) -> None:
+    def __call__(self, context: WorkerContext, /) -> None:
         """Replace the name; a run without a folder will be created without the name."""
         file = self.run_folders.fetch(self.run_id) / "run.json"
         if not file.is_file():

@@ -45,7 +45,7 @@ class InspectSubmissionTask:
     samples: tuple[str, ...] = ()
     mask_samples: tuple[MaskSample, ...] = ()
 
-    def run(self, context: WorkerContext, /) -> tuple[str, ...]:
+    def __call__(self, context: WorkerContext, /) -> tuple[str, ...]:
         """Return the errors, one line each, at most `masks.MAX_FAULTS` of them.
 
         Raises:

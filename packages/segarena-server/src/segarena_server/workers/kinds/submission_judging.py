@@ -68,7 +68,7 @@ class JudgeSampleTask:
     mask_sample: MaskSample | None = None
     given_up: str = ""
 
-    def run(self, context: WorkerContext, /) -> tuple[LocalTurn, ...]:
+    def __call__(self, context: WorkerContext, /) -> tuple[LocalTurn, ...]:
         """Write the rows; return the turns for the pages of the run.
 
         Raises:

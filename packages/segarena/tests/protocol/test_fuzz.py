@@ -189,4 +189,4 @@ def test_run_lengths_that_add_up_to_too_much():
 
 def test_a_file_is_refused_by_whoever_reads_frames():
     with pytest.raises(InvalidInput, match="not accepted here"):
-        read_frame(LIES["a file of this machine"], what="anything")
+        read_frame(LIES["a file of this machine"], dict, what="anything")

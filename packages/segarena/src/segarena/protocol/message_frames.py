@@ -71,11 +71,12 @@ def write_frame(header: Mapping[str, Any], arrays: Sequence[Any] = ()) -> bytes:
 
 def read_frame(
     data: bytes,
+    kind: type[Kind],
     *,
     what: str,
     most_header: int = MAX_HEADER_BYTES,
     check: Callable[[Sequence[ArrayAnnouncement]], None] | None = None,
-) -> tuple[dict[str, Any], list[Any]]:
+) -> tuple[Kind, list[Any]]:
     """Parse a frame into its header and arrays.
 
     Arrays take at most eight times the size of the frame, because bool arrays are transmitted as
@@ -83,12 +84,13 @@ def read_frame(
 
     Args:
         data: the bytes of exactly one frame.
+        kind: type of the header.
         what: the name of the message in errors.
         most_header: size limit of the header, in bytes.
         check: function that checks the announced arrays before memory is allocated; raises `InvalidInput`.
 
     Raises:
-        InvalidInput: the data are not a frame, or exceed a limit.
+        InvalidInput: the data are not a frame with such a header, or exceed a limit.
     """
     stream = _MemoryStream(data, most_header=min(most_header, len(data)), most_body=len(data))
     stream.check = check
@@ -101,7 +103,7 @@ def read_frame(
         raise InvalidInput(f"{what}: {reason}") from error
     if not stream.is_exhausted:
         raise InvalidInput(f"{what}: expected one frame, got more bytes after it")
-    return header, arrays
+    return convert_field(header, kind, what), arrays
 
 
 def restore_fields(

@@ -122,8 +122,7 @@ def unpack_reply(data: bytes, shape: Shape) -> Reply:
     Raises:
         InvalidInput: the data are not a reply.
     """
-    header, arrays = read_frame(data, what="reply")
-    encoded = convert_field(header, _EncodedReply, "reply")
+    encoded, arrays = read_frame(data, _EncodedReply, what="reply")
     dialogues = [_decode_dialogue_reply(each, arrays, shape) for each in encoded.dialogues]
     return Reply(dialogues=dialogues, charged_s=encoded.charged_s)
 

@@ -23,6 +23,10 @@ _HEADER_START = 12
 _PIXELS = {"image": ("image", 2), "volume": ("voxels", 3), "video": ("frames", 3)}
 
 
+class _SampleHeader(msgspec.Struct, frozen=True, kw_only=True):
+    sample: Any = None
+
+
 def pack_sample(sample: Sample) -> bytes:
     """Serialize a sample for participants: without ground truth and without its name.
 
@@ -41,8 +45,8 @@ def unpack_sample(data: bytes, key: str) -> Sample:
     Raises:
         InvalidInput: the data are not a sample.
     """
-    header, arrays = read_frame(data, what="sample")
-    return replace(decode_sample(header.get("sample"), arrays), id=key)
+    header, arrays = read_frame(data, _SampleHeader, what="sample")
+    return replace(decode_sample(header.sample, arrays), id=key)
 
 
 def packed_sample_shape(data: bytes) -> Shape:

@@ -17,7 +17,7 @@ from segarena.protocol.mask_encoding import (
     encode_coco_labels,
     encode_mask,
 )
-from segarena.protocol.message_frames import convert_field, read_frame, write_frame
+from segarena.protocol.message_frames import read_frame, write_frame
 from segarena.samples import Shape
 
 # Masks are stored outside the header, so a valid turn never needs a long header.
@@ -183,13 +183,13 @@ def unpack_turn(
         InvalidInput: the data are not a turn, or the turn answers another dialogue or the same dialogue twice.
     """
     max_masks = sum(_max_masks(count) for count in objects.values())
-    header, arrays = read_frame(
+    head, arrays = read_frame(
         data,
+        TurnHeader,
         what="turn",
         most_header=MAX_TURN_HEADER_BYTES,
         check=lambda announced: check_announced_masks(announced, shape, max_masks),
     )
-    head = convert_field(header, TurnHeader, "turn")
     turn = TurnMessage(
         id=head.id,
         client_s=head.client_s,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 from segarena.errors import InvalidInput, StoreError
@@ -49,13 +49,13 @@ class ReplayingUser:
         return getattr(self._user, name)
 
 
-def pack_history(history: PromptHistory) -> bytes:
-    """Encode prompts for storage; b"" without prompts."""
-    replies: list[DialogueReply] = []
-    for number, rounds in sorted(history.items()):
-        if rounds:
-            replies.append(DialogueReply(dialogue=number, rounds=rounds))
-    return pack_reply(Reply(dialogues=replies)) if replies else b""
+def pack_prompts(replies: Iterable[DialogueReply]) -> bytes:
+    """Encode the prompts in replies for storage, in the order of the dialogues; b"" without prompts."""
+    dialogues: list[DialogueReply] = []
+    for reply in sorted(replies, key=lambda reply: reply.dialogue):
+        if reply.rounds:
+            dialogues.append(DialogueReply(dialogue=reply.dialogue, rounds=reply.rounds))
+    return pack_reply(Reply(dialogues=dialogues)) if dialogues else b""
 
 
 def pack_first_rounds(packed: Sequence[bytes], shape: Shape) -> tuple[bytes, ...]:
@@ -67,8 +67,10 @@ def pack_first_rounds(packed: Sequence[bytes], shape: Shape) -> tuple[bytes, ...
     history = unpack_history(packed, shape)
     if not history:
         return ()
-    first = {number: rounds[:1] for number, rounds in history.items()}
-    return (pack_history(first),)
+    first = [
+        DialogueReply(dialogue=number, rounds=rounds[:1]) for number, rounds in history.items()
+    ]
+    return (pack_prompts(first),)
 
 
 def unpack_history(packed: Sequence[bytes], shape: Shape) -> PromptHistory:

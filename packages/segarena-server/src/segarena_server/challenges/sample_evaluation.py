@@ -31,9 +31,8 @@ from segarena_server.challenges.evaluation_request import (
     EvaluationResult,
 )
 from segarena_server.challenges.prompt_replay import (
-    PromptHistory,
     ReplayingUser,
-    pack_history,
+    pack_prompts,
     unpack_history,
 )
 from segarena_server.challenges.turn_time_accounting import TimeBank
@@ -261,12 +260,11 @@ class SampleEvaluation:
             dialogue = self._dialogues[number]
             dialogue.state = DialogueState.WAITING
             touched.append(dialogue)
-        new_prompts: PromptHistory = {}
-        replies = self._next_prompts(touched, new_prompts, stops_at_silence=turn.silent)
+        replies = self._next_prompts(touched, stops_at_silence=turn.silent)
         self.digest = digest_after(self.digest, charged)
         return EvaluationResult(
             reply=pack_reply(Reply(dialogues=replies, charged_s=charged.charged_s)),
-            given=pack_history(new_prompts),
+            given=self._pack_new_prompts(replies),
             judged=tuple(dialogue.status() for dialogue in touched),
             is_over=self.is_over,
             rows=self.rows() if self.is_over else None,
@@ -374,22 +372,29 @@ class SampleEvaluation:
     def _next_prompts(
         self,
         touched: Sequence[_Dialogue],
-        new_prompts: PromptHistory,
         *,
         stops_at_silence: bool,
     ) -> list[DialogueReply]:
-        """Return the replies to some dialogues, and collect prompts that were never sent before in `new_prompts`."""
+        """Return the replies to some dialogues."""
         going = [dialogue.session for dialogue in touched if not dialogue.session.is_over]
         prepare_shared_work(going, self._limit)
-        return [
-            self._reply_to(dialogue, new_prompts, stops_at_silence=stops_at_silence)
-            for dialogue in touched
-        ]
+        return [self._reply_to(dialogue, stops_at_silence=stops_at_silence) for dialogue in touched]
+
+    def _pack_new_prompts(self, replies: Sequence[DialogueReply]) -> bytes:
+        """Encode the prompts in replies that the team did not receive in an earlier run."""
+        new_prompts: list[DialogueReply] = []
+        for reply in replies:
+            dialogue = self._dialogues[reply.dialogue]
+            requested_before = dialogue.requested - len(reply.rounds)
+            repeated = max(0, len(dialogue.past) - requested_before)
+            new_prompts.append(
+                DialogueReply(dialogue=reply.dialogue, rounds=reply.rounds[repeated:])
+            )
+        return pack_prompts(new_prompts)
 
     def _reply_to(
         self,
         dialogue: _Dialogue,
-        new_prompts: PromptHistory,
         *,
         stops_at_silence: bool,
     ) -> DialogueReply:
@@ -397,10 +402,9 @@ class SampleEvaluation:
 
         Args:
             dialogue: the dialogue.
-            new_prompts: collects prompts that were never sent before.
             stops_at_silence: whether the participant also answers rounds without prompts.
         """
-        rounds = self._request_rounds(dialogue, new_prompts, stops_at_silence=stops_at_silence)
+        rounds = self._request_rounds(dialogue, stops_at_silence=stops_at_silence)
         while dialogue.has_replay and dialogue.state is not DialogueState.REPLAYING:
             prompts = dialogue.past[dialogue.requested]
             rounds.append(prompts)
@@ -423,7 +427,6 @@ class SampleEvaluation:
     def _request_rounds(
         self,
         dialogue: _Dialogue,
-        new_prompts: PromptHistory,
         *,
         stops_at_silence: bool,
     ) -> list[Sequence[Prompt]]:
@@ -442,8 +445,6 @@ class SampleEvaluation:
             prompts = asked.rounds[-1]
             rounds.append(prompts)
             dialogue.requested += 1
-            if len(asked.rounds) > len(dialogue.past):
-                new_prompts.setdefault(dialogue.number, []).append(prompts)
             if prompts or stops_at_silence:
                 break
             submit_answer(session, self._limit, repeat_previous(session), 0.0)

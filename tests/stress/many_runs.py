@@ -10,7 +10,6 @@ of processor time for the first request and after that run ends, at most 0.5 s o
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import tempfile
@@ -38,6 +37,7 @@ from segarena_server.db.orm_models import (
     RunSample,
     Turn,
 )
+from segarena_server.dialogue_status import DialogueStatus
 from segarena_server.server_process import open_site
 from segarena_server.settings import Settings
 
@@ -139,7 +139,19 @@ def add_run(session: Session, challenge: Challenge, number: int, extract: Extrac
     )
     session.add(run)
     session.flush()
-    judged = json.dumps([{"is_late": False, "rounds": 4, "metrics": {"iou": 0.8}}])
+    status = DialogueStatus(
+        number=0,
+        target="1",
+        user="clicker",
+        repeat=0,
+        rounds=4,
+        replayed=0,
+        values={"iou": 0.8},
+        seconds=1.0,
+        is_over=True,
+        is_late=False,
+        failure="",
+    )
     for place, sample in enumerate(extract.targets.sample):
         session.add(
             RunSample(
@@ -160,7 +172,7 @@ def add_run(session: Session, challenge: Challenge, number: int, extract: Extrac
                 sha256="",
                 request=b"x" * 2000,
                 response=b"x" * 500,
-                judged=judged,
+                judged=(status,),
                 state="done",
                 received_at=float(number),
                 done_at=float(number),

@@ -1,6 +1,5 @@
 """Boards on a server: their content and visibility, without hidden data."""
 
-import json
 import re
 import time
 import uuid
@@ -18,6 +17,7 @@ from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.db.orm_models import Challenge as ChallengeRow
 from segarena_server.db.orm_models import Run, Turn
+from segarena_server.dialogue_status import DialogueStatus
 from segarena_server.runs import phase_leaderboard
 
 SOON = datetime.now(UTC) + timedelta(days=1)
@@ -294,9 +294,20 @@ def test_a_run_that_leaves_something_out_has_no_place(served, scene):
 
 def test_a_dialogue_that_was_late_before_its_first_answer_counts_as_left_out(served, scene):
     _, runs = scene
-    judged = json.dumps(
-        [{"number": 0, "is_late": True, "rounds": 0}, {"number": 1, "is_late": True, "rounds": 2}]
+    plain = DialogueStatus(
+        number=0,
+        target="t",
+        user="u",
+        repeat=0,
+        rounds=0,
+        replayed=0,
+        values={},
+        seconds=9.0,
+        is_over=True,
+        is_late=True,
+        failure="",
     )
+    judged = (plain, replace(plain, number=1, rounds=2))
     with served.site.database.writing() as session:
         turn = Turn(
             run_id=runs["ben", "shown"],

@@ -27,7 +27,6 @@ from segarena.samples import Sample
 from segarena_server.challenges.description import ChallengeDescription
 from segarena_server.challenges.evaluation_request import (
     ChargedTurn,
-    DialogueStatus,
     EvaluationResult,
     RunInfo,
 )
@@ -36,6 +35,7 @@ from segarena_server.challenges.leak_meter import Leak
 from segarena_server.challenges.local_participant import LocalExchange, LocalSession
 from segarena_server.challenges.run_plan import participant_plan
 from segarena_server.challenges.sample_pool import ProgressContext
+from segarena_server.dialogue_status import DialogueStatus
 
 _IMAGE_SEGMENTER = "graph"
 _SEGMENTERS = {"video": "colour-flow", "volume": "random-walker"}

@@ -27,7 +27,6 @@ from segarena.samples import Sample, Support
 from segarena_server.challenges.description import Phase
 from segarena_server.challenges.evaluation_request import (
     ChargedTurn,
-    DialogueStatus,
     EvaluationResult,
 )
 from segarena_server.challenges.prompt_replay import (
@@ -36,6 +35,7 @@ from segarena_server.challenges.prompt_replay import (
     unpack_history,
 )
 from segarena_server.challenges.turn_time_accounting import TimeBank
+from segarena_server.dialogue_status import DialogueStatus
 
 NO_ANSWER = "the participant had no answer"
 OUR_FAULT = "the server cannot continue this dialogue; the organiser can see the reason"

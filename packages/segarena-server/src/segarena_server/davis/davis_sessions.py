@@ -79,8 +79,7 @@ class SampleTurns:
         if not self.turns:
             return False
         # Turns are evaluated later, so the last one may not have a status yet.
-        statuses = json.loads(self.turns[-1].judged or "[]")
-        return any(status["is_over"] for status in statuses)
+        return any(status.is_over for status in self.turns[-1].judged)
 
 
 def run_id_of(request: Request) -> str:
@@ -220,6 +219,6 @@ def stored_sample_shape(samples: ContentStore, sha256: str) -> Shape:
 def _dialogue_of(turn: Turn) -> int:
     """Return the dialogue of a turn; each turn of the package is about one dialogue."""
     if turn.judged:
-        return int(json.loads(turn.judged)[0]["number"])
+        return turn.judged[0].number
     head = read_turn_header(decompress_body(turn.request))
     return head.open[0] if head.open else head.answers[0].dialogue

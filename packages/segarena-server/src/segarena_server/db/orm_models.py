@@ -25,6 +25,9 @@ from sqlalchemy import (
 from sqlalchemy.engine.default import DefaultExecutionContext
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column, relationship
 
+from segarena_server.db.column_types import DialogueStatuses
+from segarena_server.dialogue_status import DialogueStatus
+
 TurnKey: TypeAlias = tuple[str, int, int]
 """Primary key of a turn: run id, index of the sample, number of the turn."""
 
@@ -401,8 +404,8 @@ class Turn(LeaseColumns, OrmModel):
     response: Mapped[bytes | None] = mapped_column(LargeBinary)
     given: Mapped[bytes | None] = mapped_column(LargeBinary)
     """The prompts that the participant first received with this response."""
-    judged: Mapped[str] = mapped_column(Text, default="")
-    """Status of the dialogues after the turn as JSON, for organisers only."""
+    judged: Mapped[tuple[DialogueStatus, ...]] = mapped_column(DialogueStatuses, default=())
+    """Status of the dialogues after the turn, for organisers only."""
     digest: Mapped[str] = mapped_column(String(64), default="")
     """Hash of all turns about the sample up to this one."""
     received_at: Mapped[float] = mapped_column(Float)

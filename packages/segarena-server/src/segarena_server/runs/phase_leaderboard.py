@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
@@ -12,7 +11,7 @@ from math import nan
 from threading import Lock
 from typing import Any, NamedTuple, TypeVar
 
-from sqlalchemy import select
+from sqlalchemy import Text, select, type_coerce
 from sqlalchemy.orm import Session
 
 from segarena.errors import SegarenaError
@@ -336,12 +335,11 @@ def _late_dialogues(session: Session, run_ids: Sequence[str]) -> Counter[str]:
     """Return how many dialogues of each run ended because their first answer was late."""
     counts: Counter[str] = Counter()
     # The text search excludes most rows before their JSON is parsed.
-    judged = select(Turn.run_id, Turn.judged).where(
-        Turn.run_id.in_(run_ids), Turn.judged.contains('"is_late": true')
-    )
-    for run_id, text in session.execute(judged):
-        for status in json.loads(text):
-            if status["is_late"] and not status["rounds"]:
+    has_late_dialogue = type_coerce(Turn.judged, Text).contains('"is_late": true')
+    judged = select(Turn.run_id, Turn.judged).where(Turn.run_id.in_(run_ids), has_late_dialogue)
+    for run_id, statuses in session.execute(judged):
+        for status in statuses:
+            if status.is_late and not status.rounds:
                 counts[run_id] += 1
     return counts
 

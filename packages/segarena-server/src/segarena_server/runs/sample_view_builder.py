@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Any, TypeAlias
 
 import msgspec
 from sqlalchemy import case, func, select
@@ -18,6 +17,7 @@ from segarena_server.challenges.dialogue_rendering import RenderedDialogue, Rend
 from segarena_server.challenges.dialogue_views import ExchangeLog, PublicDialogue
 from segarena_server.challenges.turn_time_accounting import NOTABLE_EXCESS_S, TimeCharge
 from segarena_server.db.orm_models import Challenge, PooledSample, Run, RunSample, Turn
+from segarena_server.dialogue_status import DialogueStatus
 from segarena_server.runs.delayed_replies import delayed_turns
 from segarena_server.runs.evaluation_requests import evaluation_request
 from segarena_server.runs.image_cache import image_cache
@@ -38,9 +38,6 @@ SAMPLES_PER_PAGE = 100
 _IMAGES_PER_PAGE = 8
 _STACKS_PER_PAGE = 2
 """Number of dialogues per page. A photograph is one image; a volume or a video consists of many."""
-
-_Status: TypeAlias = dict[str, Any]
-"""A `DialogueStatus` as stored in the column `Turn.judged`."""
 
 
 def list_samples(
@@ -255,7 +252,7 @@ class SampleViewBuilder:
         is_server_fault = turn.state in ("waiting", "leased", "dead")
         is_late = False
         if turn in self._done:
-            is_late = any(status["is_late"] for status in _statuses_after(turn))
+            is_late = any(status.is_late for status in turn.judged)
         charge = TimeCharge(seconds=turn.charged_s)
         return TurnView(
             number=turn.number,
@@ -273,18 +270,18 @@ class SampleViewBuilder:
             failure=turn.failure if is_organiser or not is_server_fault else "",
         )
 
-    def _statuses(self) -> Mapping[int, list[tuple[int, _Status]]]:
+    def _statuses(self) -> Mapping[int, list[tuple[int, DialogueStatus]]]:
         """Return the statuses of each dialogue by its index, each with the number of the turn that led to it."""
-        found: defaultdict[int, list[tuple[int, _Status]]] = defaultdict(list)
+        found: defaultdict[int, list[tuple[int, DialogueStatus]]] = defaultdict(list)
         for turn in self._done:
-            for status in _statuses_after(turn):
-                found[status["number"]].append((turn.number, status))
+            for status in turn.judged:
+                found[status.number].append((turn.number, status))
         return found
 
     def _dialogue(
         self,
         number: int,
-        statuses: Sequence[tuple[int, _Status]],
+        statuses: Sequence[tuple[int, DialogueStatus]],
         rendered: RenderedDialogue | None,
     ) -> DialogueView:
         described = self._described[number]
@@ -294,8 +291,8 @@ class SampleViewBuilder:
         if is_organiser:
             if statuses:
                 _, last = statuses[-1]
-                target = last["target"]
-                user = last["user"]
+                target = last.target
+                user = last.user
             else:
                 target = described.target
             if rendered and rendered.name not in ("", target):
@@ -310,26 +307,22 @@ class SampleViewBuilder:
             viewer=rendered.viewer if rendered else "",
         )
 
-    def _state(self, statuses: Sequence[tuple[int, _Status]]) -> str:
+    def _state(self, statuses: Sequence[tuple[int, DialogueStatus]]) -> str:
         if not statuses:
             return "not started"
         _, last = statuses[-1]
         if self._visibility.is_organiser:
-            if last["failure"]:
-                return f"failed: {last['failure']}"
-        elif last["failure"] or last.get("is_given_up"):
+            if last.failure:
+                return f"failed: {last.failure}"
+        elif last.failure or last.is_given_up:
             return "failed"
-        if last["is_late"]:
+        if last.is_late:
             return "over: out of time"
-        return "over" if last["is_over"] else "waiting for an answer"
-
-
-def _statuses_after(turn: Turn) -> list[_Status]:
-    return json.loads(turn.judged or "[]")
+        return "over" if last.is_over else "waiting for an answer"
 
 
 def _rounds(
-    statuses: Sequence[tuple[int, _Status]],
+    statuses: Sequence[tuple[int, DialogueStatus]],
     rendered: RenderedDialogue | None,
     *,
     knows_end: bool,
@@ -343,28 +336,26 @@ def _rounds(
             that were repeated afterwards look like the rest.
     """
     rendered_rounds = rendered.rounds if rendered else []
-    # Statuses stored by earlier versions lack the second pair of keys.
-    rounds_key, replayed_key = ("rounds", "replayed") if knows_end else ("heard", "repeated")
     rounds_before = 0
     for place, (turn, status) in enumerate(statuses):
-        rounds = status.get(rounds_key, status["rounds"])
-        replayed = status.get(replayed_key, status["replayed"])
+        rounds = status.rounds if knows_end else status.heard
+        replayed = status.replayed if knows_end else status.repeated
         for number in range(rounds_before + 1, rounds + 1):
             is_answered = place > 0 and number == rounds_before + 1
             shown = rendered_rounds[number - 1] if number <= len(rendered_rounds) else None
             yield RoundView(
                 number=number,
                 turn=turn if is_answered else None,
-                seconds=status["seconds"] if is_answered else None,
+                seconds=status.seconds if is_answered else None,
                 note="with prompts of an earlier run" if number <= replayed else "",
                 prompts=None if shown is None else shown.prompts or ["no prompts"],
                 values={} if shown is None else shown.values,
             )
-        if status["is_late"]:
+        if status.is_late:
             yield RoundView(
                 number=rounds + 1,
                 turn=turn,
-                seconds=status["seconds"],
+                seconds=status.seconds,
                 note="too late: dropped",
                 prompts=None,
                 values={},

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
 from functools import partial
 from typing import Any
 
@@ -101,7 +99,7 @@ class TurnRunner(RowRunner[Turn]):
             done_at=now,
             response=compress_body(result.reply),
             given=result.given,
-            judged=json.dumps([asdict(status) for status in result.judged]),
+            judged=result.judged,
             digest=result.digest,
             evaluated_s=self._evaluated_s,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from sqlalchemy import func, select
@@ -253,7 +253,7 @@ def _turn_row(
         response=compress_body(result.reply),
         # No participant saw these prompts, so they do not count towards a budget.
         given=b"",
-        judged=json.dumps([asdict(status) for status in result.judged]),
+        judged=result.judged,
         digest=result.digest,
         received_at=now,
         done_at=now,

@@ -78,11 +78,10 @@ class SimulatedProcess:
         )
         self.done = None
 
-    def do(self, task, meanwhile, limit_s=None):
-        request = task.keywords["request"]
+    def do(self, request, meanwhile, limit_s=None):
         sample = (request.run.id, request.place)
         if request.before and self._memory.get(sample) is None:
-            return UnitFailure(unit=task, error=EarlierStateMissing("forgotten"), seconds=0.0)
+            return UnitFailure(unit=request, error=EarlierStateMissing("forgotten"), seconds=0.0)
         number = int(request.before) + 1 if request.before else len(request.turns) - 1
         seconds = len(request.turns) * TURN_S
         if not request.before:
@@ -94,7 +93,7 @@ class SimulatedProcess:
             self._memory.pop(sample)
         self.done = (request.run.id, number)
         result = EvaluationResult(reply=b"r", digest=str(number), is_over=is_over)
-        return UnitResult(unit=task, result=result, seconds=seconds)
+        return UnitResult(unit=request, result=result, seconds=seconds)
 
 
 class Crowd:

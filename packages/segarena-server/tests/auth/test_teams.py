@@ -3,7 +3,6 @@
 import random
 import threading
 from contextlib import suppress
-from types import SimpleNamespace
 
 import pytest
 from sqlalchemy import func, select
@@ -23,6 +22,7 @@ from segarena_server.db.orm_models import (
 )
 from segarena_server.http_errors import Refusal
 from segarena_server.privacy.account_deletion import delete_account
+from segarena_server.runs.evaluation_requests import evaluation_request
 from segarena_server.runs.run_repository import (
     RunRequest,
     create_run,
@@ -31,8 +31,6 @@ from segarena_server.runs.run_repository import (
 )
 from segarena_server.storage.compression import compress_body
 from segarena_server.storage.data_folder import DataFolder
-from segarena_server.storage.run_folders import RunFolders
-from segarena_server.workers.turn_evaluation import evaluation_task
 
 ROUNDS = 3
 """Of one dialogue."""
@@ -40,16 +38,15 @@ SAMPLES = 4
 
 
 @pytest.fixture
-def event(database, tmp_path):
-    return Event(database, tmp_path)
+def event(database):
+    return Event(database)
 
 
 class Event:
     """A challenge with four samples, two per run; a dialogue ends after three rounds."""
 
-    def __init__(self, database, folder):
+    def __init__(self, database):
         self.database = database
-        self._site = SimpleNamespace(folder=SimpleNamespace(run_folders=RunFolders(folder)))
         self.now = 1000.0
         self._runs = 0
         phase = Phase(name="final", seed=5, samples_per_run=2, runs_in_all=1000, runs_per_day=1000)
@@ -102,6 +99,7 @@ class Event:
         """Complete all dialogues of a run and end it; repeated prompts do not count as new."""
         with self.database.writing() as session:
             run = session.get_one(Run, run_id)
+            challenge = session.get_one(Challenge, run.challenge_id)
             for place in run_samples(session, run_id):
                 told = {
                     "run_id": run_id,
@@ -113,7 +111,7 @@ class Event:
                     turn = Turn(number=number, request=compress_body(b""), state="waiting", **told)
                     session.add(turn)
                     session.flush()
-                    job = evaluation_task(session, self._site, turn, is_in_memory=False).request
+                    job = evaluation_request(session, challenge, run, place, up_to=number)
                     turn.given = b"round" if number >= len(job.past) else b""
                     turn.state, turn.done_at = "done", self.now
                 place.state = "over"

@@ -53,6 +53,7 @@ class EvaluationRequest:
         before: `EvaluationResult.digest` of the previous turn, if only the last turn is given.
         past: `EvaluationResult.given` of the team's earlier runs about the sample, in order. A team never has two
             unfinished runs about one sample.
+        challenge: description of the challenge as JSON; may be "" if the evaluator is known, as within one process.
     """
 
     run: RunInfo
@@ -60,6 +61,7 @@ class EvaluationRequest:
     turns: tuple[ChargedTurn, ...]
     before: str = ""
     past: tuple[bytes, ...] = ()
+    challenge: str = field(default="", repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

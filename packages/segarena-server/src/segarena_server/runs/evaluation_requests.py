@@ -30,6 +30,7 @@ def evaluation_request(
         place=sample.number,
         turns=tuple(map(charged_turn, turns)),
         past=_earlier_prompts(session, challenge, run, sample),
+        challenge=challenge.description,
     )
 
 

@@ -28,13 +28,11 @@ class OrganiserRendering:
     """A request for dialogues about a sample, with their ground truth and metrics.
 
     Attributes:
-        challenge: description of the challenge as JSON.
         job: the sample with all its turns.
         numbers: indices of the dialogues.
         decimals: decimals of the metrics; None for exact values, which only organisers may see.
     """
 
-    challenge: str
     job: EvaluationRequest
     numbers: tuple[int, ...]
     decimals: int | None = None
@@ -114,7 +112,7 @@ class _RenderingProcess:
     def _rendered(self, rendering: Rendering) -> RenderedSample | SampleCards:
         match rendering:
             case OrganiserRendering():
-                evaluator = self._evaluators.of(rendering.challenge)
+                evaluator = self._evaluators.of(rendering.job.challenge)
                 return organiser_view(
                     evaluator, rendering.job, rendering.numbers, decimals=rendering.decimals
                 )

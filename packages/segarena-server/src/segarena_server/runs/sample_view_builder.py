@@ -220,7 +220,6 @@ class SampleViewBuilder:
             with site.database.reading() as session:
                 request = evaluation_request(session, self._challenge, run, sample)
             return OrganiserRendering(
-                challenge=self._challenge.description,
                 job=request,
                 numbers=self.numbers,
                 decimals=self._decimals(),

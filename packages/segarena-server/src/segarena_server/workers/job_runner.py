@@ -90,7 +90,7 @@ class JobRunner(RowRunner[Job]):
     Args:
         site: site of the jobs.
         kinds: kinds of jobs to execute.
-        process: worker process that executes their tasks.
+        process: worker process of a `segarena_server.workers.worker.TaskExecutor`.
         must_stop: returns whether to leave the current job to another process.
     """
 

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from sqlalchemy.orm import Session
 
@@ -25,9 +25,8 @@ from segarena_server.db.orm_models import Job, Turn
 from segarena_server.jobs import row_leases as leases
 from segarena_server.server_log import LOG
 from segarena_server.site import Site
-from segarena_server.workers.worker import WorkerTask
 
-WorkerProcess = PersistentProcess[WorkerTask, Any]
+WorkerProcess: TypeAlias = PersistentProcess[Any, Any]
 
 _RENEW_EVERY_S = 5.0
 _RETRY_WRITE_S = 1.0
@@ -135,7 +134,7 @@ class RowRunner(ABC, Generic[Row]):
 
     Args:
         site: site of the rows.
-        process: worker process that executes their tasks.
+        process: worker process that does their work.
     """
 
     def __init__(self, site: Site, process: WorkerProcess) -> None:

@@ -25,7 +25,7 @@ from segarena_server.site import Site
 from segarena_server.workers.job_runner import JobKind, JobRunner, fail_job
 from segarena_server.workers.leased_row_runner import LeasedRow, RowRunner, WorkerProcess
 from segarena_server.workers.turn_evaluation import TurnRunner, fail_turn
-from segarena_server.workers.worker import TaskExecutor
+from segarena_server.workers.worker import TaskExecutor, TurnExecutor
 
 _POLL_S = 0.5
 _POLL_SHARED_S = 0.1
@@ -56,8 +56,15 @@ class WorkerPool:
         self._has_work = threading.Event()
         targets: list[Callable[[], object]] = []
         if site.settings.workers:
-            factories = _runner_factories(site, kinds.values(), self._is_stopping.is_set)
-            targets += [partial(self._run_rows, factory) for factory in factories]
+            limits = site.settings.limits
+            turns = TurnExecutor(
+                site.folder.run_folders, limits.soft_s, limits.hard_s, limits.samples_mb
+            )
+            run_turns = partial(self._run_rows, turns, partial(TurnRunner, site))
+            targets += [run_turns] * site.settings.workers
+            tasks = TaskExecutor(limits.soft_s, limits.hard_s, limits.samples_mb)
+            factories = _job_runner_factories(site, kinds.values(), self._is_stopping.is_set)
+            targets += [partial(self._run_rows, tasks, factory) for factory in factories]
         targets.append(self._recover_forever)
         self._threads = [threading.Thread(target=target, daemon=True) for target in targets]
 
@@ -77,10 +84,12 @@ class WorkerPool:
         for thread in self._threads:
             thread.join(self._site.settings.limits.hard_s + _JOIN_GRACE_S)
 
-    def _run_rows(self, make_runner: _RunnerFactory) -> None:
-        limits = self._site.settings.limits
-        executor = TaskExecutor(limits.soft_s, limits.hard_s, limits.samples_mb)
-        process: WorkerProcess = PersistentProcess(executor, limits.hard_s)
+    def _run_rows(
+        self,
+        executor: TurnExecutor | TaskExecutor,
+        make_runner: _RunnerFactory,
+    ) -> None:
+        process: WorkerProcess = PersistentProcess(executor, self._site.settings.limits.hard_s)
         runner = make_runner(process)
         poll_s = _POLL_S if self._site.database.is_sqlite else _POLL_SHARED_S
         try:
@@ -160,18 +169,17 @@ class WorkerPool:
         return True
 
 
-def _runner_factories(
+def _job_runner_factories(
     site: Site,
     kinds: Iterable[JobKind],
     must_stop: Callable[[], bool],
 ) -> list[_RunnerFactory]:
-    """Return a factory for each thread: some for turns, one for short jobs, some for long jobs."""
+    """Return a factory for each thread: one for short jobs, some for long jobs."""
     short: list[JobKind] = []
     long: list[JobKind] = []
     for kind in kinds:
         (long if kind.is_long else short).append(kind)
-    factories: list[_RunnerFactory] = [partial(TurnRunner, site)] * site.settings.workers
-    factories.append(partial(JobRunner, site, short))
+    factories: list[_RunnerFactory] = [partial(JobRunner, site, short)]
     if long:
         long_runner = partial(JobRunner, site, long, must_stop=must_stop)
         factories += [long_runner] * site.settings.long_workers

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from sqlalchemy.orm import Session
@@ -23,7 +22,6 @@ from segarena_server.server_log import LOG
 from segarena_server.site import Site
 from segarena_server.storage.compression import compress_body, decompress_body
 from segarena_server.workers.leased_row_runner import LeasedRow, RowRunner, WorkerProcess
-from segarena_server.workers.worker import WorkerTask, evaluate_turn
 
 _MAX_WORKER_NAME = 60
 """Length of the column `places.worker`."""
@@ -34,7 +32,7 @@ class TurnRunner(RowRunner[Turn]):
 
     Args:
         site: site of the turns.
-        process: worker process that evaluates them.
+        process: worker process of a `segarena_server.workers.worker.TurnExecutor`.
     """
 
     def __init__(self, site: Site, process: WorkerProcess) -> None:
@@ -71,15 +69,15 @@ class TurnRunner(RowRunner[Turn]):
     def execute(self, row: Turn, leased: LeasedRow) -> Outcome[Any, Any]:
         """Evaluate a turn; include all earlier turns unless the process has the dialogues in memory."""
         limit_s = self.site.settings.limits.hard_s
-        task = self._task(row, is_in_memory=self._is_in_memory)
-        outcome = self.process.do(task, leased.renew, limit_s)
+        request = self._request(row, is_in_memory=self._is_in_memory)
+        outcome = self.process.do(request, leased.renew, limit_s)
         # The process may have been restarted, or have evicted the dialogues from its cache.
         is_forgotten = not isinstance(outcome, UnitResult) and isinstance(
             outcome.error, EarlierStateMissing
         )
         if is_forgotten:
-            task = self._task(row, is_in_memory=False)
-            outcome = self.process.do(task, leased.renew, limit_s)
+            request = self._request(row, is_in_memory=False)
+            outcome = self.process.do(request, leased.renew, limit_s)
         self._evaluated_s = outcome.seconds
         self._log(row)
         return outcome
@@ -142,9 +140,22 @@ class TurnRunner(RowRunner[Turn]):
         }
         LOG.info("evaluated", extra={"told": values})
 
-    def _task(self, turn: Turn, *, is_in_memory: bool) -> WorkerTask:
+    def _request(self, turn: Turn, *, is_in_memory: bool) -> EvaluationRequest:
+        """Return the request to evaluate a turn, without earlier turns if their dialogues are in memory."""
         with self.site.database.reading() as session:
-            return evaluation_task(session, self.site, turn, is_in_memory=is_in_memory)
+            run = session.get_one(Run, turn.run_id)
+            sample = session.get_one(RunSample, (turn.run_id, turn.place))
+            challenge = session.get_one(Challenge, run.challenge_id)
+            if not is_in_memory or not turn.number:
+                return evaluation_request(session, challenge, run, sample, up_to=turn.number)
+            previous = session.get_one(Turn, (turn.run_id, turn.place, turn.number - 1))
+            return EvaluationRequest(
+                run=run_info(session, run),
+                place=sample.number,
+                turns=(charged_turn(turn),),
+                before=previous.digest,
+                challenge=challenge.description,
+            )
 
 
 def fail_turn(
@@ -172,32 +183,3 @@ def _may_be_made_to_fail(turn: Turn) -> bool:
     except SegarenaError:
         return True
     return bool(header.answers or header.failed)
-
-
-def evaluation_task(
-    session: Session,
-    site: Site,
-    turn: Turn,
-    *,
-    is_in_memory: bool,
-) -> WorkerTask:
-    """Return the task that evaluates a turn, without earlier turns if their dialogues are in memory."""
-    run = session.get_one(Run, turn.run_id)
-    sample = session.get_one(RunSample, (turn.run_id, turn.place))
-    challenge = session.get_one(Challenge, run.challenge_id)
-    if is_in_memory and turn.number:
-        previous = session.get_one(Turn, (turn.run_id, turn.place, turn.number - 1))
-        request = EvaluationRequest(
-            run=run_info(session, run),
-            place=sample.number,
-            turns=(charged_turn(turn),),
-            before=previous.digest,
-        )
-    else:
-        request = evaluation_request(session, challenge, run, sample, up_to=turn.number)
-    return partial(
-        evaluate_turn,
-        challenge=challenge.description,
-        request=request,
-        run_folders=site.folder.run_folders,
-    )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeAlias
 
 from segarena.engine.time_limit import TimeLimit
@@ -95,26 +96,27 @@ class TaskExecutor:
         return lambda task: task(context)
 
 
-def evaluate_turn(
+@dataclass(frozen=True, slots=True)
+class TurnExecutor:
+    """A `segarena.work.jobs.Job` that evaluates turns in a worker process, and stores the rows of finished samples."""
+
+    run_folders: RunFolders
+    soft_s: float
+    hard_s: float
+    samples_mb: float = MAX_SAMPLES_MB
+
+    def open(self) -> Callable[[EvaluationRequest], EvaluationResult]:
+        """Return the function that evaluates the last turn of a request."""
+        context = WorkerContext(self.soft_s, self.hard_s, self.samples_mb)
+        return partial(_evaluate_turn, context, self.run_folders)
+
+
+def _evaluate_turn(
     context: WorkerContext,
-    /,
-    *,
-    challenge: str,
-    request: EvaluationRequest,
     run_folders: RunFolders,
+    request: EvaluationRequest,
 ) -> EvaluationResult:
-    """Evaluate the last turn about a sample, and write the rows once all its dialogues are over.
-
-    Args:
-        context: state of the worker process.
-        challenge: description of the challenge as JSON.
-        request: the turns.
-        run_folders: store for the rows.
-
-    Returns:
-        The result without the rows, which contain all masks of the sample and which the server does not need.
-    """
-    evaluator = context.evaluator(challenge)
+    evaluator = context.evaluator(request.challenge)
     with context.time_limit("evaluating a turn"):
         result = evaluator.evaluate(request)
     if result.rows is None:
@@ -123,6 +125,7 @@ def evaluate_turn(
     folder = evaluator.open_folder(run_folders.path(request.run.id), request.run)
     folder.writer.write(request.place, data)
     run_folders.keep_place(request.run.id, request.place, data)
+    # The rows contain all masks of the sample, which the server does not need.
     return replace(result, rows=None)
 
 

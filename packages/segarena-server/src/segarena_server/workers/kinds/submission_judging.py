@@ -54,7 +54,6 @@ class JudgeSampleTask:
 
     Attributes:
         content: the answers, or the program that produces them.
-        challenge: description of the challenge as JSON.
         request: the sample, with the turns that sent its first prompts.
         run_folders: store for the rows.
         mask_sample: requirements on the masks; None for other submissions.
@@ -62,7 +61,6 @@ class JudgeSampleTask:
     """
 
     content: SubmissionContent
-    challenge: str
     request: EvaluationRequest = field(repr=False)
     run_folders: RunFolders
     mask_sample: MaskSample | None = None
@@ -74,7 +72,7 @@ class JudgeSampleTask:
         Raises:
             SegarenaError: a server fault, because the inspection has already found all faults of the submission.
         """
-        evaluator = context.evaluator(self.challenge)
+        evaluator = context.evaluator(self.request.challenge)
         run = self.request.run
         place = self.request.place
         folder = evaluator.open_folder(self.run_folders.path(run.id), run)
@@ -154,7 +152,9 @@ class JudgeSampleTask:
         turns: list[LocalTurn],
     ) -> Rows:
         """Let the program answer; its time for other samples counts towards the time limit of the run."""
-        rehearsal = process_cache().unpacked(self.content).rehearsal(self.challenge, run.phase)
+        rehearsal = (
+            process_cache().unpacked(self.content).rehearsal(self.request.challenge, run.phase)
+        )
         timings = folder.read("timings", ["round", "predict_s"])
         answered = timings.filter(timings["round"] > 0)
         spent_s = float(answered["predict_s"].sum())
@@ -186,11 +186,12 @@ class JudgeSubmission(JobKind):
             mask_sample = submissions.mask_samples(session, site, submission)[sample.number]
         else:
             info = run_info(session, run)
-            request = EvaluationRequest(run=info, place=sample.number, turns=())
+            request = EvaluationRequest(
+                run=info, place=sample.number, turns=(), challenge=challenge.description
+            )
             mask_sample = None
         return JudgeSampleTask(
             content=submissions.submission_content(site, submission),
-            challenge=challenge.description,
             request=request,
             run_folders=site.folder.run_folders,
             mask_sample=mask_sample,

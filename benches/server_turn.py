@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from segarena.dialogue import Prediction
-from segarena.protocol.turns import DialogueAnswer, TurnMessage, pack_turn
+from segarena.protocol.turns import TurnHeader, pack_turn
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.challenges.evaluation_request import ChargedTurn, EvaluationRequest, RunInfo
 from segarena_server.challenges.evaluator import Evaluator
@@ -53,9 +53,9 @@ def pack(number: int, mask: NDArray[np.bool_] | None) -> ChargedTurn:
     """Return the turn that opens the dialogue (without a mask), or the one that answers its last prompt."""
     identity = str(uuid.UUID(int=number))
     if mask is None:
-        return ChargedTurn(body=pack_turn(TurnMessage(id=identity, open=[0])), charged_s=0.0)
-    answers = [DialogueAnswer(dialogue=0, prediction=Prediction(mask))]
-    return ChargedTurn(body=pack_turn(TurnMessage(id=identity, answers=answers)), charged_s=1.0)
+        return ChargedTurn(body=pack_turn(TurnHeader(id=identity, open=[0])), charged_s=0.0)
+    body = pack_turn(TurnHeader(id=identity), {0: Prediction(mask)})
+    return ChargedTurn(body=body, charged_s=1.0)
 
 
 def main() -> None:

@@ -46,7 +46,7 @@ from sqlalchemy import select
 
 from segarena.dialogue import Prediction
 from segarena.protocol.replies import unpack_reply
-from segarena.protocol.turns import DialogueAnswer, TurnMessage, pack_turn
+from segarena.protocol.turns import TurnHeader, pack_turn
 from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.db.database import Database
@@ -108,7 +108,7 @@ class Attacker:
         self._run = self.honest.begin()
         self._place = self._run["places"][0]
         self._number, self._waits = 0, []
-        self._go_on(self._turn(TurnMessage(id=str(uuid.uuid4()), open=self._all())))
+        self._go_on(self._turn(pack_turn(TurnHeader(id=str(uuid.uuid4()), open=self._all()))))
 
     def _go_on(self, turn: Sound) -> None:
         answer = self.honest.ask("POST", turn.path.removeprefix(API), content=turn.body)
@@ -139,21 +139,23 @@ class Attacker:
     def _all(self) -> list[int]:
         return list(range(len(self._place["dialogues"])))
 
-    def _turn(self, turn: TurnMessage) -> Sound:
+    def _turn(self, body: bytes) -> Sound:
         path = f"{API}/runs/{self._run['id']}/samples/{self._place['key']}/turns/{self._number}"
-        return Sound("POST", path, self._bearer, pack_turn(turn))
+        return Sound("POST", path, self._bearer, body)
 
     def _answer(self) -> Sound:
         mask = np.zeros(SHAPE, dtype=bool)
         mask[20:50, 30:70] = True
-        answers = [DialogueAnswer(dialogue=one, prediction=Prediction(mask)) for one in self._waits]
-        return self._turn(TurnMessage(id=str(uuid.uuid4()), answers=answers))
+        answers = {number: Prediction(mask) for number in self._waits}
+        return self._turn(pack_turn(TurnHeader(id=str(uuid.uuid4())), answers))
 
     def _answers(self) -> bytes:
         return self._spoilt(self._answer())
 
     def _first_turn(self) -> bytes:
-        return self._spoilt(self._turn(TurnMessage(id=str(uuid.uuid4()), open=self._all())))
+        return self._spoilt(
+            self._turn(pack_turn(TurnHeader(id=str(uuid.uuid4()), open=self._all())))
+        )
 
     def _json(self) -> bytes:
         told = {

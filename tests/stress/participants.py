@@ -22,7 +22,7 @@ from served import PHASE, SLUG, Found, Server, look, wait_until_ended
 from segarena.dialogue import Prediction
 from segarena.protocol.replies import unpack_reply
 from segarena.protocol.sample_serialization import unpack_sample
-from segarena.protocol.turns import DialogueAnswer, TurnMessage, pack_turn
+from segarena.protocol.turns import TurnHeader, pack_turn
 from segarena.samples import Shape
 
 PATIENCE_S = 240.0
@@ -195,21 +195,14 @@ def shape_of(body: bytes) -> Shape:
 @lru_cache(maxsize=64)
 def opening(dialogues: int) -> bytes:
     """Return the turn that opens all dialogues."""
-    return pack_turn(TurnMessage(id=str(uuid.uuid4()), open=list(range(dialogues))))
+    return pack_turn(TurnHeader(id=str(uuid.uuid4()), open=list(range(dialogues))))
 
 
 @lru_cache(maxsize=64)
 def answering(shape: Shape, dialogues: tuple[int, ...], is_empty: bool) -> bytes:
     """Return a turn that answers all these dialogues with the whole picture, or with an empty mask."""
     mask = np.full(shape, not is_empty)
-    return pack_turn(
-        TurnMessage(
-            id=str(uuid.uuid4()),
-            answers=[
-                DialogueAnswer(dialogue=each, prediction=Prediction(mask)) for each in dialogues
-            ],
-        )
-    )
+    return pack_turn(TurnHeader(id=str(uuid.uuid4())), dict.fromkeys(dialogues, Prediction(mask)))
 
 
 def progress_of(people: Iterable[Participant]) -> int:

@@ -29,7 +29,7 @@ from scipy.stats import binomtest
 from served import PHASE, SLUG, Server, prepare
 
 from segarena.dialogue import Prediction
-from segarena.protocol.turns import DialogueAnswer, TurnMessage, pack_turn
+from segarena.protocol.turns import TurnHeader, pack_turn
 from segarena.samples import Mask
 from segarena.statistics.intervals import bootstrap_mean
 from segarena_server.auth.accounts import invite
@@ -168,19 +168,17 @@ def answer_time(api: Callable[..., httpx2.Response], mask: Mask) -> float:
     run: dict[str, Any] = begin(api)
     (place,) = run["places"]
     path = f"/runs/{run['id']}/samples/{place['key']}/turns"
-    send(api, f"{path}/0", TurnMessage(id=str(uuid.uuid4()), open=[0]))
-    answer = DialogueAnswer(dialogue=0, prediction=Prediction(mask))
-    turn = TurnMessage(id=str(uuid.uuid4()), answers=[answer])
+    send(api, f"{path}/0", pack_turn(TurnHeader(id=str(uuid.uuid4()), open=[0])))
+    body = pack_turn(TurnHeader(id=str(uuid.uuid4())), {0: Prediction(mask)})
     begun = time.perf_counter()
-    send(api, f"{path}/1", turn)
+    send(api, f"{path}/1", body)
     taken_s = time.perf_counter() - begun
     api("POST", f"/runs/{run['id']}/finish")
     return taken_s
 
 
-def send(api: Callable[..., httpx2.Response], path: str, turn: TurnMessage) -> None:
+def send(api: Callable[..., httpx2.Response], path: str, body: bytes) -> None:
     """Send a turn until it has a reply."""
-    body = pack_turn(turn)
     reply = api("POST", path, content=body)
     while reply.status_code in (202, 503):
         time.sleep(0.05)

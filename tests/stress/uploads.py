@@ -214,15 +214,12 @@ def _read_tiers(folder: Path) -> None:
 
 def _turn(folder: Path) -> None:
     from segarena.dialogue import Prediction
-    from segarena.protocol.turns import DialogueAnswer, TurnMessage, pack_turn
+    from segarena.protocol.turns import TurnHeader, pack_turn
 
     folder.mkdir(parents=True)
-    answers = [
-        DialogueAnswer(dialogue=0, prediction=Prediction(MASK > 0)),
-        DialogueAnswer(dialogue=1, failed="it ended"),
-    ]
-    turn = TurnMessage(id=_UUID, client_s=0.5, answers=answers, open=[2])
-    (folder / "turn").write_bytes(pack_turn(turn))
+    answers = {0: Prediction(MASK > 0), 1: "it ended"}
+    header = TurnHeader(id=_UUID, client_s=0.5, open=[2])
+    (folder / "turn").write_bytes(pack_turn(header, answers))
     objects = [{"object_id": 1, "counts": "P2`0P8"}]
     labels = {"size": list(VIDEO), "frames": [objects, []]}
     (folder / "coco.json").write_text(json.dumps(labels))

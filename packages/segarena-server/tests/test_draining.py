@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 
-from segarena.protocol.turns import TurnMessage, pack_turn
+from segarena.protocol.turns import TurnHeader, pack_turn
 from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.db.orm_models import Turn as Turns
@@ -30,7 +30,7 @@ def run(served):
 @pytest.mark.long
 def test_what_waits_is_answered_and_what_comes_is_told_to_come_again(served, run):
     api, told = run
-    body, answers = pack_turn(TurnMessage(id=str(uuid.uuid4()), open=[0])), []
+    body, answers = pack_turn(TurnHeader(id=str(uuid.uuid4()), open=[0])), []
     places = [f"/runs/{told['id']}/samples/{place['key']}/turns/0" for place in told["places"]]
     waiting = threading.Thread(target=lambda: answers.append(api.post(places[0], content=body)))
     waiting.start()

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from segarena.errors import EarlierStateMissing
-from segarena.protocol.turns import TurnMessage, pack_turn
+from segarena.protocol.turns import TurnHeader, pack_turn
 from segarena.work.jobs import UnitFailure, UnitResult
 from segarena.work.lru_cache import LruCache
 from segarena_server.api.queue_position import turn_queue_position
@@ -45,7 +45,7 @@ TURN_S = 0.03
 SAMPLE_BYTES = 512 * 512 * 8 * 5
 """Of a photograph with five dialogues; see `SampleEvaluation.size_bytes`."""
 
-BODY = pack_turn(TurnMessage(id="turn-one"))
+BODY = pack_turn(TurnHeader(id="turn-one"))
 
 
 @dataclass

@@ -11,7 +11,7 @@ from at_work import send_turn
 from segarena.dialogue import Prediction
 from segarena.protocol.replies import unpack_reply
 from segarena.protocol.sample_serialization import unpack_sample
-from segarena.protocol.turns import DialogueAnswer, TurnMessage, pack_turn
+from segarena.protocol.turns import TurnHeader, pack_turn
 from segarena_server.challenges.challenge_management import make_challenge, set_challenge_state
 from segarena_server.challenges.description import ChallengeDescription, Phase
 
@@ -62,8 +62,8 @@ class Event:
         return [name for name in ("ann", "ben", "cat") if f"{name} {self.slug}" in answer.text]
 
 
-def turn(api, run, number, answers=(), opens=()):
-    body = pack_turn(TurnMessage(id=str(uuid.uuid4()), open=list(opens), answers=list(answers)))
+def turn(api, run, number, answers=None, opens=()):
+    body = pack_turn(TurnHeader(id=str(uuid.uuid4()), open=list(opens)), answers or {})
     path = f"/runs/{run['id']}/samples/{run['places'][0]['key']}/turns/{number}"
     return send_turn(api, path, body)
 
@@ -81,15 +81,7 @@ def answer_all(api, run, reply):
     asked = [
         one.dialogue for one in unpack_reply(reply.content, sample.shape).dialogues if not one.over
     ]
-    return turn(
-        api,
-        run,
-        1,
-        [
-            DialogueAnswer(dialogue=n, prediction=Prediction(np.ones(sample.shape, bool)))
-            for n in asked
-        ],
-    )
+    return turn(api, run, 1, dict.fromkeys(asked, Prediction(np.ones(sample.shape, bool))))
 
 
 def hold(api, run):

@@ -8,7 +8,7 @@ from at_work import send_turn
 
 from segarena.engine.run_folder import RunFolder
 from segarena.errors import StoreError, StoreUnavailable
-from segarena.protocol.turns import TurnMessage, pack_turn
+from segarena.protocol.turns import TurnHeader, pack_turn
 from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.extensions.job_kinds import job_kinds
@@ -60,10 +60,10 @@ def test_what_one_machine_evaluates_the_other_serves(machines, api):
         path = f"/runs/{run['id']}/samples/{place['key']}"
         assert len(api.get(path).content) == place["bytes"]
         body = pack_turn(
-            TurnMessage(id=str(uuid.uuid4()), open=list(range(len(place["dialogues"]))))
+            TurnHeader(id=str(uuid.uuid4()), open=list(range(len(place["dialogues"]))))
         )
         assert send_turn(api, f"{path}/turns/0", body).status_code == 200
-        gone = pack_turn(TurnMessage(id=str(uuid.uuid4()), failed="nothing to say"))
+        gone = pack_turn(TurnHeader(id=str(uuid.uuid4()), failed="nothing to say"))
         assert send_turn(api, f"{path}/turns/1", gone).status_code == 200
     deadline = time.monotonic() + 60
     while (told := api.get(f"/runs/{run['id']}").json())["state"] != "over":

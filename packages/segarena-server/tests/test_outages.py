@@ -18,7 +18,7 @@ from at_work import send_turn
 
 from segarena.dialogue import Prediction
 from segarena.protocol.replies import unpack_reply
-from segarena.protocol.turns import DialogueAnswer, TurnMessage, pack_turn
+from segarena.protocol.turns import TurnHeader, pack_turn
 from segarena_server.auth.access_keys import create_key
 from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
@@ -165,7 +165,7 @@ def test_an_outage_of_an_hour_costs_the_waiting_answer_nothing(challenge):
         about = {"id": str(uuid.uuid4()), "name": "mine"}
         run = api.post("/challenges/down/phases/test/runs", json=about).json()
         path = f"/runs/{run['id']}/samples/{run['places'][0]['key']}"
-        body = pack_turn(TurnMessage(id="turn-0000", open=[0]))
+        body = pack_turn(TurnHeader(id="turn-0000", open=[0]))
         assert send_turn(api, f"{path}/turns/0", body).status_code == 200
         wait_until_stored(site, run["id"])
         os.kill(process.pid, signal.SIGKILL)
@@ -176,8 +176,8 @@ def test_an_outage_of_an_hour_costs_the_waiting_answer_nothing(challenge):
         turn.sent = earlier(turn.sent, HOUR_S)
     with serving(site.folder.path, port), client(port, token) as api:
         shape = tuple(read_shape(api.get(path).content))
-        answer = DialogueAnswer(dialogue=0, prediction=Prediction(np.zeros(shape, bool)))
-        body = pack_turn(TurnMessage(id="turn-0001", answers=[answer]))
+        answers = {0: Prediction(np.zeros(shape, bool))}
+        body = pack_turn(TurnHeader(id="turn-0001"), answers)
         reply = send_turn(api, f"{path}/turns/1", body)
         assert reply.status_code == 200, reply.text
     with site.database.reading() as session:

@@ -14,7 +14,7 @@ import httpx2
 import pytest
 
 from segarena.errors import StoreError
-from segarena.protocol.turns import TurnMessage, pack_turn
+from segarena.protocol.turns import TurnHeader, pack_turn
 from segarena_server.auth.access_keys import create_key
 from segarena_server.auth.accounts import invite
 from segarena_server.challenges.challenge_management import make_challenge
@@ -127,7 +127,7 @@ def test_a_turn_received_by_one_is_evaluated_by_another_and_waited_for_at_a_thir
     place = f"/api/v1/runs/{run['id']}/samples/{run['places'][0]['key']}"
     sample = ask("GET", second, place, headers=head)
     assert hashlib.sha256(sample.content).hexdigest() == run["places"][0]["sha256"]
-    body = pack_turn(TurnMessage(id=str(uuid.uuid4()), open=[0]))
+    body = pack_turn(TurnHeader(id=str(uuid.uuid4()), open=[0]))
     reply = ask("POST", first, f"{place}/turns/0", content=body, headers=head)
     assert reply.status_code == 200, reply.text
     again = [
@@ -156,7 +156,7 @@ def test_what_a_killed_process_had_to_evaluate_is_evaluated_by_the_next(several,
     lease = new_lease().replace(f":{os.getpid()}:", f":{2**22 + 1}:")
     with site.database.writing() as session:  # as one leaves it that is killed in the middle
         place = session.get_one(RunSample, (run["id"], 0))
-        body = compress_body(pack_turn(TurnMessage(id=str(uuid.uuid4()), open=[0])))
+        body = compress_body(pack_turn(TurnHeader(id=str(uuid.uuid4()), open=[0])))
         turn = Turns(
             run_id=run["id"],
             place=0,

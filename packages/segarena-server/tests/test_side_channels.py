@@ -12,7 +12,7 @@ import pytest
 from argon2 import PasswordHasher, extract_parameters
 from sqlalchemy import event
 
-from segarena.protocol.turns import TurnMessage, pack_turn
+from segarena.protocol.turns import TurnHeader, pack_turn
 from segarena_server.auth import passwords
 from segarena_server.auth.accounts import register
 from segarena_server.challenges.challenge_management import existing_challenge, make_challenge
@@ -55,7 +55,7 @@ def send_first(api, run):
     started = time.perf_counter()
     answer = api.post(
         f"/runs/{run['id']}/samples/{run['places'][0]['key']}/turns/0",
-        content=pack_turn(TurnMessage(id="turn-zero", open=[0])),
+        content=pack_turn(TurnHeader(id="turn-zero", open=[0])),
     )
     return answer, time.perf_counter() - started
 

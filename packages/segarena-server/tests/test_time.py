@@ -10,7 +10,7 @@ from at_work import send_turn
 
 from segarena.dialogue import Prediction
 from segarena.protocol.replies import unpack_reply
-from segarena.protocol.turns import DialogueAnswer, TurnMessage, pack_turn
+from segarena.protocol.turns import TurnHeader, pack_turn
 from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.db.orm_models import Turn as Row
@@ -47,8 +47,8 @@ class Dialogue:
         self.number = 0
         self.send(open=[0])
 
-    def send(self, **told):
-        body = pack_turn(TurnMessage(id=f"turn-{self.number:04}", **told))
+    def send(self, answers=None, **told):
+        body = pack_turn(TurnHeader(id=f"turn-{self.number:04}", **told), answers or {})
         answer = send_turn(self.api, f"{self.path}/turns/{self.number}", body)
         assert answer.status_code == 200, answer.text
         self._wait_until_noted()
@@ -67,7 +67,7 @@ class Dialogue:
 
     def answer(self, **told):
         mask = np.zeros(self.shape, bool)
-        return self.send(answers=[DialogueAnswer(dialogue=0, prediction=Prediction(mask))], **told)
+        return self.send({0: Prediction(mask)}, **told)
 
     def last(self):
         with self.served.site.database.reading() as session:

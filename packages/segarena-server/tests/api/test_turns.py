@@ -18,7 +18,7 @@ from segarena.dialogue import Prediction
 from segarena.engine.run_folder import RunFolder
 from segarena.protocol.replies import unpack_reply
 from segarena.protocol.sample_serialization import unpack_sample
-from segarena.protocol.turns import DialogueAnswer, TurnMessage, pack_turn
+from segarena.protocol.turns import TurnHeader, pack_turn
 from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.db.orm_models import RunSample
@@ -60,8 +60,8 @@ def run(api):
     return answer.json()
 
 
-def turn_of(answers=(), opens=()):
-    return pack_turn(TurnMessage(id=str(uuid.uuid4()), open=list(opens), answers=list(answers)))
+def turn_of(answers=None, opens=()):
+    return pack_turn(TurnHeader(id=str(uuid.uuid4()), open=list(opens)), answers or {})
 
 
 def send(api, run, number, body, place=0, **headers):
@@ -77,10 +77,7 @@ def sample_of(api, run, place=0):
 
 
 def everything(sample, dialogues):
-    return [
-        DialogueAnswer(dialogue=n, prediction=Prediction(np.ones(sample.shape, bool)))
-        for n in dialogues
-    ]
+    return dict.fromkeys(dialogues, Prediction(np.ones(sample.shape, bool)))
 
 
 def hold(api, run):
@@ -155,7 +152,7 @@ def test_what_cannot_be_read_is_refused_and_another_may_come_in_its_place(api, r
     sample = sample_of(api, run)
     assert send(api, run, 0, b"no frame at all").status_code == 422
     send(api, run, 0, turn_of(opens=[0]))
-    wrong = turn_of([DialogueAnswer(dialogue=0, prediction=Prediction(np.ones((3, 3), bool)))])
+    wrong = turn_of({0: Prediction(np.ones((3, 3), bool))})
     refused = send(api, run, 1, wrong)
     assert refused.status_code == 422
     assert "mask" in refused.json()["message"]
@@ -167,7 +164,7 @@ def test_what_cannot_be_read_is_refused_and_another_may_come_in_its_place(api, r
 def test_nothing_comes_in_the_place_of_what_was_refused_when_the_run_is_over(api, run):
     sample = sample_of(api, run)
     send(api, run, 0, turn_of(opens=[0]))
-    wrong = turn_of([DialogueAnswer(dialogue=0, prediction=Prediction(np.ones((3, 3), bool)))])
+    wrong = turn_of({0: Prediction(np.ones((3, 3), bool))})
     assert send(api, run, 1, wrong).status_code == 422
     api.post(f"/runs/{run['id']}/finish")
     wait_until_over(api, run)

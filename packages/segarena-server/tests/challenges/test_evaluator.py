@@ -12,7 +12,7 @@ from segarena.engine.rows import Rows
 from segarena.errors import EarlierStateMissing, InvalidInput, StoreError
 from segarena.protocol.replies import unpack_reply
 from segarena.protocol.sample_serialization import unpack_sample
-from segarena.protocol.turns import DialogueAnswer, TurnMessage, pack_turn
+from segarena.protocol.turns import TurnHeader, pack_turn
 from segarena_server.challenges.evaluation_request import ChargedTurn, EvaluationRequest, RunInfo
 from segarena_server.challenges.evaluator import Evaluator
 
@@ -21,15 +21,9 @@ RUN = RunInfo(id="r", phase="final", name="mine", samples=("p2", "p0"))
 
 def turn(*answers, opens=(), charged_s=1.0, spent_s=0.0, failed=""):
     """Return a turn; answers are (dialogue, mask or why there is none)."""
-    made = [
-        DialogueAnswer(dialogue=number, failed=said)
-        if isinstance(said, str)
-        else DialogueAnswer(dialogue=number, prediction=Prediction(said))
-        for number, said in answers
-    ]
-    body = pack_turn(
-        TurnMessage(id=str(uuid.UUID(int=len(made))), answers=made, open=opens, failed=failed)
-    )
+    made = {number: said if isinstance(said, str) else Prediction(said) for number, said in answers}
+    header = TurnHeader(id=str(uuid.UUID(int=len(made))), open=list(opens), failed=failed)
+    body = pack_turn(header, made)
     return ChargedTurn(body=body, charged_s=charged_s, spent_s=spent_s)
 
 

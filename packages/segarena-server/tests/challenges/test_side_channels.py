@@ -10,7 +10,7 @@ import pytest
 from segarena.dialogue import Prediction
 from segarena.errors import InvalidInput, StoreError
 from segarena.protocol.replies import unpack_reply
-from segarena.protocol.turns import DialogueAnswer, TurnMessage, pack_turn
+from segarena.protocol.turns import TurnHeader, pack_turn
 from segarena_server.challenges.evaluation_request import ChargedTurn, EvaluationRequest, RunInfo
 from segarena_server.challenges.evaluator import Evaluator
 from segarena_server.challenges.turn_time_accounting import FIRST_TICK_S, reply_delay_s
@@ -27,23 +27,18 @@ class Asker:
         self.job = EvaluationRequest(run=run, place=0, turns=(), past=tuple(past))
         self.given = []
 
-    def send(self, turn, charged_s=0.0):
-        given = ChargedTurn(body=pack_turn(turn), charged_s=charged_s)
+    def send(self, header, answers=None, charged_s=0.0):
+        given = ChargedTurn(body=pack_turn(header, answers or {}), charged_s=charged_s)
         self.job = replace(self.job, turns=(*self.job.turns, given))
         done = self.evaluator.evaluate(self.job)
         self.given += [done.given] if done.given else []
         return done
 
     def open(self):
-        return self.send(TurnMessage(id="turn-open", open=[0]))
+        return self.send(TurnHeader(id="turn-open", open=[0]))
 
     def answer(self, mask, **more):
-        return self.send(
-            TurnMessage(
-                id="turn-answer", answers=[DialogueAnswer(dialogue=0, prediction=Prediction(mask))]
-            ),
-            **more,
-        )
+        return self.send(TurnHeader(id="turn-answer"), {0: Prediction(mask)}, **more)
 
 
 @pytest.fixture
@@ -106,8 +101,8 @@ def test_to_give_up_after_the_end_sounds_like_giving_up_before_it(event, truth):
     for asker, mask in ((right, truth), (wrong, ~truth)):
         asker.open()
         asker.answer(mask)
-    none = TurnMessage(id="turn-none", answers=[DialogueAnswer(dialogue=0, failed="no")])
-    first, same = right.send(none), wrong.send(none)
+    none = TurnHeader(id="turn-none"), {0: "no"}
+    first, same = right.send(*none), wrong.send(*none)
     assert first.reply == same.reply
     assert what_pages_show(first) == what_pages_show(same)
 
@@ -142,7 +137,7 @@ def test_faults_of_data_and_users_are_not_told_as_the_participants(challenge, mo
     """The sender of a turn sees its errors; errors of a sample may name it, so participants do not see them."""
     asker = Asker(challenge())
     with pytest.raises(InvalidInput, match="turn"):
-        asker.send(TurnMessage(id="turn-wrong", open=[7]))
+        asker.send(TurnHeader(id="turn-wrong", open=[7]))
 
     def load(_, name):
         raise InvalidInput(f"/secret/{name} cannot be used")

@@ -9,7 +9,7 @@ import zipfile
 import pytest
 from sqlalchemy import inspect, select, text, update
 
-from segarena.protocol.turns import TurnMessage as Told
+from segarena.protocol.turns import TurnHeader as Told
 from segarena.protocol.turns import pack_turn
 from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import select
 
 from segarena.errors import StoreError
-from segarena.protocol.turns import DialogueAnswer, TurnMessage, pack_turn
+from segarena.protocol.turns import TurnHeader, pack_turn
 from segarena_server.auth import teams
 from segarena_server.challenges.challenge_repository import find_phase
 from segarena_server.challenges.description import ChallengeDescription, Phase, challenge_text
@@ -265,10 +265,8 @@ def test_a_fault_of_the_server_uses_up_no_samples_unless_an_answer_may_have_caus
     ada = event.person("ada")
     lost = event.begin(ada, "whole-once")
     event.ask(lost)
-    answers = [] if fails_at == "opening" else [DialogueAnswer(dialogue=0, failed="none")]
-    body = pack_turn(
-        TurnMessage(id=f"{uuid.uuid4()}", open=[] if answers else [0], answers=answers)
-    )
+    answers = {} if fails_at == "opening" else {0: "none"}
+    body = pack_turn(TurnHeader(id=f"{uuid.uuid4()}", open=[] if answers else [0]), answers)
     with event.database.writing() as session:
         turn = session.scalars(select(Turn).where(Turn.run_id == lost)).first()
         turn.request = compress_body(body)

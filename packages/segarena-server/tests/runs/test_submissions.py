@@ -22,7 +22,7 @@ from segarena.engine.run_folder import RunFolder
 from segarena.files.hashes import sha256
 from segarena.protocol.replies import unpack_reply
 from segarena.protocol.sample_serialization import unpack_sample
-from segarena.protocol.turns import TurnMessage, pack_turn
+from segarena.protocol.turns import TurnHeader, pack_turn
 from segarena.segmenters.workers.sandbox import Sandbox
 from segarena_server.challenges.challenge_management import make_challenge
 from segarena_server.challenges.description import ChallengeDescription, Phase
@@ -171,7 +171,7 @@ def masks_for(api, run, value=1):
 def test_masks_are_judged_as_one_round(api, working):
     run = begin(api)
     key = run["places"][0]["key"]
-    turn = pack_turn(TurnMessage(id=str(uuid.uuid4()), open=[0]))
+    turn = pack_turn(TurnHeader(id=str(uuid.uuid4()), open=[0]))
     first = send_turn(api, f"/runs/{run['id']}/samples/{key}/turns/0", turn)
     assert len(unpack_reply(first.content, shapes_of(api, run)[key]).dialogues[0].rounds[0]) == 1
     judged(api, waited(api, send(api, "masks", "masks", zipped(masks_for(api, run)), run["id"])))
@@ -225,7 +225,7 @@ def test_what_is_refused_is_kept_nowhere(api, monkeypatch):
 def test_a_run_of_masks_takes_no_turns_and_no_second_masks(api):
     run = begin(api)
     key = run["places"][0]["key"]
-    turn = pack_turn(TurnMessage(id=str(uuid.uuid4()), failed="no"))
+    turn = pack_turn(TurnHeader(id=str(uuid.uuid4()), failed="no"))
     assert api.post(f"/runs/{run['id']}/samples/{key}/turns/1", content=turn).status_code == 409
     told = waited(api, send(api, "masks", "masks", zipped(masks_for(api, run)), run["id"]))
     second = send(api, "masks", "masks", zipped(masks_for(api, run, 0)), run["id"])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from segarena.protocol.turns import TurnMessage, pack_turn
+from segarena.protocol.turns import TurnHeader, pack_turn
 from segarena_server.challenges.turn_time_accounting import TimeCharge
 from segarena_server.db.orm_models import Challenge, Person, Run, RunSample, Turn
 from segarena_server.http_errors import Refusal
@@ -39,7 +39,7 @@ def run(database):
 
 
 def receive(database, number=0, place=0, turn_id="turn-one", at=1.0, charged_s=0.0):
-    body = pack_turn(TurnMessage(id=turn_id))
+    body = pack_turn(TurnHeader(id=turn_id))
     received = turn_repository.received_turn(body)
     charge = TimeCharge(seconds=charged_s)
     with database.writing() as session:

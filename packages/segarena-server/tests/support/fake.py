@@ -105,19 +105,19 @@ class Arena:
             )
         sessions = held["sessions"]
         objects = {n: sessions[n].target.objects for n in held["waiting"]}
-        turn = unpack_turn(body, shape=self.samples[key].shape, objects=objects)
-        if turn.failed:
+        header, answers = unpack_turn(body, shape=self.samples[key].shape, objects=objects)
+        if header.failed:
             for session in sessions:
-                session.fail(turn.failed)
-        replies = [self.ask(held, dialogue, None) for dialogue in turn.open]
-        for answer in turn.answers:
-            session, values = sessions[answer.dialogue], None
-            held["waiting"].discard(answer.dialogue)
-            if answer.prediction is None:
-                session.fail(answer.failed)
+                session.fail(header.failed)
+        replies = [self.ask(held, dialogue, None) for dialogue in header.open]
+        for dialogue, answer in answers.items():
+            session, values = sessions[dialogue], None
+            held["waiting"].discard(dialogue)
+            if isinstance(answer, str):
+                session.fail(answer)
             else:
-                values = dict(session.submit(answer.prediction, 0.0))
-            replies.append(self.ask(held, answer.dialogue, values))
+                values = dict(session.submit(answer, 0.0))
+            replies.append(self.ask(held, dialogue, values))
         reply = pack_reply(Reply(dialogues=replies))
         held["turns"].append((body, reply))
         return 200, reply

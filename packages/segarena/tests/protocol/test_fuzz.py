@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from messages import ID, OBJECTS, SHAPE, reply, samples, turn
+from messages import ID, OBJECTS, SHAPE, answers, header, reply, samples
 
 from segarena.errors import InvalidInput
 from segarena.protocol.message_frames import read_frame
@@ -18,8 +18,8 @@ from segarena.protocol.turns import pack_turn, read_turn_header, unpack_turn
 READ_TURN = partial(unpack_turn, shape=SHAPE, objects=OBJECTS)
 READ_SAMPLE = partial(unpack_sample, key="k")
 MESSAGES = {
-    "turn": (pack_turn(turn()), READ_TURN),
-    "head": (pack_turn(turn()), read_turn_header),
+    "turn": (pack_turn(header(), answers()), READ_TURN),
+    "head": (pack_turn(header(), answers()), read_turn_header),
     "reply": (pack_reply(reply()), lambda data: unpack_reply(data, SHAPE)),
     "image": (
         pack_sample(

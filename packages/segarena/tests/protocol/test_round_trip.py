@@ -11,22 +11,24 @@ from messages import (
     ID,
     OBJECTS,
     SHAPE,
+    answers,
+    header,
     labels,
     noise,
     prompts,
     reply,
     samples,
-    turn,
 )
+from msgspec.structs import replace
 
 from segarena.dialogue import Prediction
 from segarena.errors import InvalidInput, InvalidMask
 from segarena.protocol.mask_encoding import decode_mask, encode_mask, max_mask_bytes
+from segarena.protocol.message_frames import write_frame
 from segarena.protocol.replies import pack_reply, unpack_reply
 from segarena.protocol.sample_serialization import pack_sample, unpack_sample
 from segarena.protocol.turns import (
-    DialogueAnswer,
-    TurnMessage,
+    TurnHeader,
     pack_turn,
     read_turn_header,
     unpack_turn,
@@ -72,18 +74,21 @@ def test_a_sample_arrives_without_its_truth_and_name(sample):
 
 
 def test_a_turn_arrives_as_it_was_sent():
-    found = unpack_turn(pack_turn(turn()), shape=SHAPE, objects=OBJECTS)
-    assert same(found, turn())
+    found, given = unpack_turn(pack_turn(header(), answers()), shape=SHAPE, objects=OBJECTS)
+    assert replace(found, answers=[]) == header()
+    assert list(given) == list(answers())
+    assert same(list(given.values()), list(answers().values()))
 
 
 def test_the_head_of_a_turn_is_read_without_its_masks():
-    head = read_turn_header(pack_turn(turn())[:2000])
+    head = read_turn_header(pack_turn(header(), answers())[:2000])
     assert (head.id, head.client_s, len(head.answers)) == (ID, 1.5, 7)
 
 
 def test_a_turn_about_nothing_says_why():
-    failed = TurnMessage(id=ID, failed="encode:\n out of \x1b[31m memory" + "!" * 1000)
-    found = unpack_turn(pack_turn(failed), shape=SHAPE, objects=OBJECTS)
+    failed = TurnHeader(id=ID, failed="encode:\n out of \x1b[31m memory" + "!" * 1000)
+    found, given = unpack_turn(pack_turn(failed, answers()), shape=SHAPE, objects=OBJECTS)
+    assert given == {}
     assert found.failed.startswith("encode: out of [31m memory!!!")
     assert len(found.failed) == 500
 
@@ -123,7 +128,7 @@ def test_a_support_arrives_with_its_image_and_no_name():
 
 def test_the_same_message_is_the_same_bytes():
     assert pack_reply(reply()) == pack_reply(reply())
-    assert pack_turn(turn()) == pack_turn(turn())
+    assert pack_turn(header(), answers()) == pack_turn(header(), answers())
 
 
 @settings(max_examples=60)
@@ -169,9 +174,7 @@ def unframed(body):
 
 def test_a_mask_of_an_object_is_small():
     disc = np.hypot(*(np.indices((480, 854)) - np.reshape((200, 400), (2, 1, 1)))) < 90
-    data = pack_turn(
-        TurnMessage(id=ID, answers=[DialogueAnswer(dialogue=0, prediction=Prediction(disc))])
-    )
+    data = pack_turn(header(), {0: Prediction(disc)})
     assert len(data) < 1000 + 480 * 854 / 8 / 50
 
 
@@ -226,21 +229,19 @@ def test_run_lengths_of_a_mask_that_is_turned_are_refused():
 
 @pytest.mark.parametrize("numbers", [[], [3], [5, 0]], ids=str)
 def test_some_dialogues_may_be_answered_and_others_opened(numbers):
-    sent = TurnMessage(
-        id=ID,
-        answers=[DialogueAnswer(dialogue=number, failed="x") for number in numbers],
-        open=[7, 9],
-    )
-    found = unpack_turn(pack_turn(sent), shape=SHAPE, objects=OBJECTS)
-    assert [answer.dialogue for answer in found.answers] == numbers
+    sent = pack_turn(TurnHeader(id=ID, open=[7, 9]), dict.fromkeys(numbers, "x"))
+    found, given = unpack_turn(sent, shape=SHAPE, objects=OBJECTS)
+    assert list(given) == numbers
     assert found.open == [7, 9]
 
 
 @pytest.mark.parametrize("numbers", [[6, 6], [7], [-1]], ids=str)
 def test_every_dialogue_is_answered_once_and_no_other(numbers):
-    answers = [DialogueAnswer(dialogue=number, failed="x") for number in numbers]
+    sent = write_frame(
+        {"id": ID, "answers": [{"dialogue": number, "failed": "x"} for number in numbers]}
+    )
     with pytest.raises(InvalidInput, match="expected at most one answer to each of the dialogues"):
-        unpack_turn(pack_turn(TurnMessage(id=ID, answers=answers)), shape=SHAPE, objects=OBJECTS)
+        unpack_turn(sent, shape=SHAPE, objects=OBJECTS)
 
 
 @pytest.mark.parametrize(
@@ -250,20 +251,18 @@ def test_every_dialogue_is_answered_once_and_no_other(numbers):
 )
 def test_what_a_turn_says_of_itself_is_looked_at(changed):
     with pytest.raises(InvalidInput):
-        unpack_turn(pack_turn(TurnMessage(**{"id": ID, **changed})), shape=SHAPE, objects={})
+        unpack_turn(pack_turn(TurnHeader(**{"id": ID, **changed})), shape=SHAPE, objects={})
 
 
 def test_a_candidate_that_is_no_frame_is_refused():
-    answer = turn().answers[5]
+    sent = pack_turn(header(), {5: answers()[5]})
     with pytest.raises(InvalidInput, match="expected frames 0 to 1"):
-        unpack_turn(
-            pack_turn(TurnMessage(id=ID, answers=[answer])), shape=(2, 20, 30), objects={5: 1}
-        )
+        unpack_turn(sent, shape=(2, 20, 30), objects={5: 1})
 
 
 def test_labels_in_place_of_a_mask_are_the_sessions_affair():
-    answer = turn().answers[2]
-    sent = pack_turn(TurnMessage(id=ID, answers=[answer]))
+    sent = pack_turn(header(), {2: answers()[2]})
     with pytest.raises(InvalidInput, match="at most 1 masks"):
         unpack_turn(sent, shape=SHAPE, objects={2: 1})
-    assert same(unpack_turn(sent, shape=SHAPE, objects={2: 2}).answers[0].prediction.mask, labels())
+    _, found = unpack_turn(sent, shape=SHAPE, objects={2: 2})
+    assert same(found[2].mask, labels())

@@ -5,7 +5,7 @@ import numpy as np
 from segarena.dialogue import Lift, Prediction
 from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Scribble
 from segarena.protocol.replies import DialogueReply, Reply
-from segarena.protocol.turns import DialogueAnswer, TurnMessage
+from segarena.protocol.turns import TurnHeader
 from segarena.samples import ImageSample, Support, Target, VideoSample, VolumeSample
 
 SHAPE = (3, 20, 30)
@@ -56,16 +56,18 @@ def noise():
     return np.random.default_rng(1).random(SHAPE) > 0.5
 
 
-def turn():
+def answers():
     box = np.zeros(SHAPE, bool)
     box[:, 3:9, 4:20] = True
-    answers = [box, noise(), labels(), np.zeros(SHAPE, bool), np.zeros(SHAPE, np.uint8)]
-    given = [
-        DialogueAnswer(dialogue=n, prediction=Prediction(mask)) for n, mask in enumerate(answers)
-    ]
-    given.append(DialogueAnswer(dialogue=5, prediction=Prediction(box, candidates=(0, 2))))
-    given.append(DialogueAnswer(dialogue=6, failed="predict: out of memory"))
-    return TurnMessage(id=ID, client_s=1.5, answers=given, open=[8])
+    masks = [box, noise(), labels(), np.zeros(SHAPE, bool), np.zeros(SHAPE, np.uint8)]
+    given = {number: Prediction(mask) for number, mask in enumerate(masks)}
+    given[5] = Prediction(box, candidates=(0, 2))
+    given[6] = "predict: out of memory"
+    return given
+
+
+def header():
+    return TurnHeader(id=ID, client_s=1.5, open=[8])
 
 
 OBJECTS = {0: 1, 1: 1, 2: 7, 3: 1, 4: 7, 5: 1, 6: 1}

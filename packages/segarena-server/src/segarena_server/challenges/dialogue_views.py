@@ -179,8 +179,7 @@ def _participant_dialogues(
     supports: dict[str, tuple[Support, ...]] = {}
     awaits_answer: dict[int, int] = {}
     for request, response in log.turns:
-        turn = unpack_turn(request, shape=sample.shape, objects=awaits_answer)
-        answers = {answer.dialogue: answer for answer in turn.answers}
+        _, answers = unpack_turn(request, shape=sample.shape, objects=awaits_answer)
         for reply in unpack_reply(response, sample.shape).dialogues:
             number = reply.dialogue
             dialogues[number].receive(reply, answers.get(number))

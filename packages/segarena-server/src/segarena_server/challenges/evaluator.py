@@ -211,10 +211,10 @@ class Evaluator:
         with _server_faults(request):
             evaluation = self._before_last_turn(request)
         # Outside `_server_faults`, because an unreadable turn is the participant's fault.
-        turn = evaluation.read(last)
+        header, answers = evaluation.read(last)
         try:
             with _server_faults(request):
-                result = evaluation.take(turn, last)
+                result = evaluation.take(header, answers, last)
         except BaseException:
             # The dialogues may be in an intermediate state.
             self._forget(request)
@@ -364,7 +364,8 @@ class Evaluator:
         evaluation = SampleEvaluation(cast, sample, phase, request.past, time_limit_of(plan))
         try:
             for turn in turns:
-                evaluation.take(evaluation.read(turn), turn)
+                header, answers = evaluation.read(turn)
+                evaluation.take(header, answers, turn)
         except InvalidInput as error:
             # The turns were accepted before, so this is not the participant's fault.
             where = f"run {request.run.id}, sample {request.place}"

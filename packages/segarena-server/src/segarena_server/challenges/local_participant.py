@@ -11,7 +11,7 @@ from segarena.dialogue import Dialogue, Prediction, as_prediction
 from segarena.engine.lockstep_dialogues import repeat_previous
 from segarena.engine.rows import Rows
 from segarena.protocol.replies import DialogueReply, unpack_reply
-from segarena.protocol.turns import DialogueAnswer, TurnMessage, pack_turn
+from segarena.protocol.turns import DialogueAnswer, TurnHeader, pack_turn
 from segarena.samples import Sample
 from segarena_server.challenges.evaluation_request import (
     ChargedTurn,
@@ -59,14 +59,14 @@ class LocalExchange:
         self._place = place
         self._past = past
         self._unopened = list(range(dialogues))
-        self._queued: list[DialogueAnswer] = []
+        self._queued: dict[int, DialogueAnswer] = {}
         self._replies: dict[int, DialogueReply] = {}
         self._sent_at = time.perf_counter()
         self._spent_before_s = spent_s
 
-    def answer(self, answer: DialogueAnswer) -> None:
-        """Queue an answer; the next turn sends it."""
-        self._queued.append(answer)
+    def answer(self, dialogue: int, answer: DialogueAnswer) -> None:
+        """Queue the answer to a dialogue; the next turn sends it."""
+        self._queued[dialogue] = answer
 
     def next_reply(self, number: int, sample: Sample) -> DialogueReply:
         """Return the next reply to a dialogue; send a turn if necessary."""
@@ -77,11 +77,15 @@ class LocalExchange:
     def send(self, sample: Sample) -> None:
         """Send the queued answers, and open all dialogues that are not open yet."""
         # An answer to a dialogue that this turn opens must wait for the next turn.
-        to_send = [answer for answer in self._queued if answer.dialogue not in self._unopened]
-        turn = TurnMessage(id=str(uuid.uuid4()), answers=to_send, open=self._unopened)
-        self._queued = [answer for answer in self._queued if answer not in to_send]
+        to_send = {
+            number: answer
+            for number, answer in self._queued.items()
+            if number not in self._unopened
+        }
+        body = pack_turn(TurnHeader(id=str(uuid.uuid4()), open=self._unopened), to_send)
+        for number in to_send:
+            del self._queued[number]
         self._unopened = []
-        body = pack_turn(turn)
         charged_s = time.perf_counter() - self._sent_at if self.results else 0.0
         spent_s = self._spent_before_s + self.charged_s
         charged = ChargedTurn(body=body, charged_s=charged_s, spent_s=spent_s)
@@ -161,14 +165,14 @@ class LocalSession:
         name = f"answer for {self.name}"
         prediction = as_prediction(answer, self.sample.shape, objects=self._objects, name=name)
         sent = Prediction(prediction.mask, candidates=prediction.candidates)
-        self._exchange.answer(DialogueAnswer(dialogue=self._number, prediction=sent))
+        self._exchange.answer(self._number, sent)
         self.dialogue = self.dialogue.answer(prediction)
         self.answered += 1
         return {}
 
     def fail(self, message: str) -> None:
         """Report that the participant has no answer."""
-        self._exchange.answer(DialogueAnswer(dialogue=self._number, failed=message))
+        self._exchange.answer(self._number, message)
         self.is_over = True
 
     def spend(self, seconds: float) -> None:

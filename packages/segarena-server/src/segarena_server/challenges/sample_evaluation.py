@@ -22,7 +22,7 @@ from segarena.errors import InvalidInput, PredictionInvalid
 from segarena.files.hashes import sha256
 from segarena.prompts import Prompt
 from segarena.protocol.replies import DialogueReply, Reply, pack_reply
-from segarena.protocol.turns import DialogueAnswer, TurnMessage, unpack_turn
+from segarena.protocol.turns import DialogueAnswer, TurnHeader, unpack_turn
 from segarena.samples import Sample, Support
 from segarena_server.challenges.description import Phase
 from segarena_server.challenges.evaluation_request import (
@@ -234,8 +234,8 @@ class SampleEvaluation:
             keys[dialogue.number] = key
         return keys
 
-    def read(self, charged: ChargedTurn) -> TurnMessage:
-        """Parse and validate a turn without applying it.
+    def read(self, charged: ChargedTurn) -> tuple[TurnHeader, dict[int, DialogueAnswer]]:
+        """Parse and validate a turn without applying it; return its header and its answers by dialogue.
 
         Raises:
             InvalidInput: the turn is damaged, or does not fit the state of the dialogues.
@@ -245,22 +245,27 @@ class SampleEvaluation:
             for dialogue in self._dialogues
             if dialogue.awaits_answer
         }
-        turn = unpack_turn(charged.body, shape=self.sample.shape, objects=objects)
-        self._check(turn)
-        return turn
+        header, answers = unpack_turn(charged.body, shape=self.sample.shape, objects=objects)
+        self._check(header, answers)
+        return header, answers
 
-    def take(self, turn: TurnMessage, charged: ChargedTurn) -> EvaluationResult:
+    def take(
+        self,
+        header: TurnHeader,
+        answers: Mapping[int, DialogueAnswer],
+        charged: ChargedTurn,
+    ) -> EvaluationResult:
         """Apply a turn from `read`: evaluate its answers and request the next prompts."""
         # Computed before the answers are applied, because they change which dialogues wait.
         waiting = [dialogue for dialogue in self._dialogues if dialogue.awaits_answer]
         for dialogue in waiting:
             dialogue.accrued_s += charged.charged_s / len(waiting)
-        touched = self._take_answers(turn, is_over_time=self._is_over_time(charged))
-        for number in turn.open:
+        touched = self._take_answers(header, answers, is_over_time=self._is_over_time(charged))
+        for number in header.open:
             dialogue = self._dialogues[number]
             dialogue.state = DialogueState.WAITING
             touched.append(dialogue)
-        replies = self._next_prompts(touched, stops_at_silence=turn.silent)
+        replies = self._next_prompts(touched, stops_at_silence=header.silent)
         self.digest = digest_after(self.digest, charged)
         return EvaluationResult(
             reply=pack_reply(Reply(dialogues=replies, charged_s=charged.charged_s)),
@@ -286,29 +291,29 @@ class SampleEvaluation:
             rows.extend(dialogue.session.rows())
         return rows
 
-    def _check(self, turn: TurnMessage) -> None:
+    def _check(self, header: TurnHeader, answers: Mapping[int, DialogueAnswer]) -> None:
         """Raise `InvalidInput` if a turn is empty, an answer is invalid, or a dialogue cannot be opened."""
         unopened = [
             dialogue.number
             for dialogue in self._dialogues
             if dialogue.state is DialogueState.UNOPENED
         ]
-        to_open = set(turn.open)
-        if len(to_open) < len(turn.open) or not to_open <= set(unopened):
+        to_open = set(header.open)
+        if len(to_open) < len(header.open) or not to_open <= set(unopened):
             raise InvalidInput(
                 f"turn: expected to open some of dialogues {unopened[:_MAX_LISTED]}, each once"
             )
-        if not (turn.answers or turn.open or turn.failed):
+        if not (answers or header.open or header.failed):
             raise InvalidInput(
                 "turn: expected answers, dialogues to open, or the reason why there are none"
             )
-        for answer in turn.answers:
-            if answer.prediction is None:
+        for number, answer in answers.items():
+            if isinstance(answer, str):
                 continue
-            objects = self._dialogues[answer.dialogue].objects
-            name = f"the answer to dialogue {answer.dialogue}"
+            objects = self._dialogues[number].objects
+            name = f"the answer to dialogue {number}"
             try:
-                as_prediction(answer.prediction, self.sample.shape, objects=objects, name=name)
+                as_prediction(answer, self.sample.shape, objects=objects, name=name)
             except PredictionInvalid as error:
                 raise InvalidInput(str(error)) from error
 
@@ -316,19 +321,25 @@ class SampleEvaluation:
         most_s = self._phase.seconds_per_run
         return most_s is not None and charged.spent_s + charged.charged_s > most_s
 
-    def _take_answers(self, turn: TurnMessage, *, is_over_time: bool) -> list[_Dialogue]:
+    def _take_answers(
+        self,
+        header: TurnHeader,
+        answers: Mapping[int, DialogueAnswer],
+        *,
+        is_over_time: bool,
+    ) -> list[_Dialogue]:
         """Evaluate the answers of a turn and return their dialogues.
 
         If the turn failed, give up all active dialogues and return them.
         """
-        if turn.failed:
+        if header.failed:
             ended = [dialogue for dialogue in self._dialogues if not dialogue.is_over]
             for dialogue in ended:
-                dialogue.give_up(turn.failed)
+                dialogue.give_up(header.failed)
             return ended
         answered: list[_Dialogue] = []
-        for answer in turn.answers:
-            dialogue = self._dialogues[answer.dialogue]
+        for number, answer in answers.items():
+            dialogue = self._dialogues[number]
             self._take_answer(dialogue, answer, is_over_time=is_over_time)
             answered.append(dialogue)
         return answered
@@ -343,8 +354,8 @@ class SampleEvaluation:
         dialogue.seconds = dialogue.accrued_s
         dialogue.accrued_s = 0.0
         dialogue.values = {}
-        if answer.prediction is None:
-            dialogue.give_up(answer.failed)
+        if isinstance(answer, str):
+            dialogue.give_up(answer)
             return
         session = dialogue.session
         is_paid = dialogue.bank.pays(dialogue.seconds) and not is_over_time
@@ -358,7 +369,7 @@ class SampleEvaluation:
             return
         answered_before = session.answered
         if is_paid:
-            submit_answer(session, self._limit, answer.prediction, dialogue.seconds)
+            submit_answer(session, self._limit, answer, dialogue.seconds)
         else:
             session.drop(dialogue.seconds)
         was_judged = session.answered > answered_before

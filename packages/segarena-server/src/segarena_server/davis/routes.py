@@ -17,7 +17,7 @@ from sqlalchemy import select
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, RedirectResponse, Response
 
-from segarena.protocol.turns import TurnMessage, pack_coco_turn, pack_turn
+from segarena.protocol.turns import TurnHeader, pack_coco_turn, pack_turn
 from segarena.samples import Shape
 from segarena.systems.videos.scribbles.files import no_scribbles
 from segarena_server import http_errors
@@ -184,7 +184,7 @@ async def take_masks(
         raise http_errors.invalid(
             f"interaction: expected 1 to {davis_phase.rules.rounds}, got {sent.interaction}"
         )
-    turn = TurnMessage(id=_turn_id(sample, sent.interaction), client_s=sent.timing, silent=True)
+    turn = TurnHeader(id=_turn_id(sample, sent.interaction), client_s=sent.timing, silent=True)
     frame = pack_coco_turn(
         turn, sample.number, bytes(sent.pred_masks), shape, _candidates(sent, shape)
     )
@@ -340,7 +340,7 @@ def _open_dialogue(request: Request, sample: DavisSample) -> _PendingReply | Non
         return None
     if sent.turns:
         return _PendingReply(key=_key(sent.turns[-1]), interactions=len(sent.turns) - 1)
-    frame = pack_turn(TurnMessage(id=_turn_id(sample, 0), open=[sample.number], silent=True))
+    frame = pack_turn(TurnHeader(id=_turn_id(sample, 0), open=[sample.number], silent=True))
     place = sample.place
     key = take_turn(request, place.run_id, place.key, sent.next, frame, Moment.now())
     site_of(request).hurry()

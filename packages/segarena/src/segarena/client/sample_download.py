@@ -34,7 +34,7 @@ from segarena.files.atomic_write import write_atomic
 from segarena.prompts import MaskPrompt, Prompt
 from segarena.protocol.replies import DialogueReply, unpack_reply
 from segarena.protocol.sample_serialization import unpack_sample
-from segarena.protocol.turns import TurnMessage, pack_turn
+from segarena.protocol.turns import TurnHeader, pack_turn
 from segarena.records.prompts import prompts_text
 from segarena.samples import ImageSample, Sample, Support, VideoSample, VolumeSample
 
@@ -95,7 +95,7 @@ def _first_prompts(
 ) -> dict[str, Any]:
     # Use the same id and content each time, so that the server counts a repeated request once.
     turn_id = str(uuid.uuid5(uuid.UUID(run.run), info.key))
-    turn = TurnMessage(id=turn_id, open=[*range(len(info.dialogues))])
+    turn = TurnHeader(id=turn_id, open=[*range(len(info.dialogues))])
     reply = unpack_reply(server.turn(run.run, info.key, 0, pack_turn(turn)), sample.shape)
     replies = {each.dialogue: each for each in reply.dialogues}
     entries: dict[str, Any] = {}

@@ -13,7 +13,6 @@ from segarena.engine.round_recorder import RecordedDialogue
 from segarena.engine.rows import Rows
 from segarena.errors import PredictionInvalid, ProtocolViolation
 from segarena.protocol.participant_dialogue import ParticipantDialogue
-from segarena.protocol.turns import DialogueAnswer
 from segarena.readonly import freeze_mask
 from segarena.samples import Sample
 from segarena.tracebacks import without_location
@@ -88,7 +87,7 @@ class RemoteSession(ParticipantDialogue):
     def stored_answer(self) -> Prediction | None:
         """Return the answer that an interrupted run stored for the current prompts, or None."""
         answer = self._exchange.stored_answer(self._number)
-        return None if answer is None else answer.prediction
+        return answer if isinstance(answer, Prediction) else None
 
     @property
     def answered(self) -> int:
@@ -138,9 +137,7 @@ class RemoteSession(ParticipantDialogue):
                 f"answer for {self.name}: candidates must be frames, got {prediction.candidates}"
             )
         prediction = replace(prediction, mask=freeze_mask(prediction.mask))
-        self._exchange.answer(
-            DialogueAnswer(dialogue=self._number, prediction=prediction), elapsed_s
-        )
+        self._exchange.answer(self._number, prediction, elapsed_s)
         self.dialogue = self.dialogue.answer(prediction)
         self._seconds = elapsed_s
         self._is_asked = False
@@ -152,7 +149,7 @@ class RemoteSession(ParticipantDialogue):
             self.dialogue = self.dialogue.ask(())
         # File names and code of the participant are nobody else's business.
         told = without_location(message) or "no answer"
-        self._exchange.answer(DialogueAnswer(dialogue=self._number, failed=told))
+        self._exchange.answer(self._number, told)
         self._recorder.failure(self.dialogue, message)
         self._is_asked = False
         self.is_over = True

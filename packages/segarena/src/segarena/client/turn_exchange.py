@@ -11,16 +11,18 @@ deterministic.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from segarena.client.challenge_server_api import SampleInfo, Server
 from segarena.errors import InvalidInput, RemoteError, StoreError
 from segarena.files.atomic_write import write_atomic
 from segarena.protocol.replies import DialogueReply, unpack_reply
-from segarena.protocol.turns import DialogueAnswer, TurnMessage, pack_turn, unpack_turn
+from segarena.protocol.turns import DialogueAnswer, TurnHeader, pack_turn, unpack_turn
 from segarena.samples import Shape
 
 TURNS_FOLDER = "turns"
@@ -70,10 +72,15 @@ class SampleExchange:
         self._seconds: dict[int, float] = {}
         self._received: dict[int, DialogueExchange] = {}
 
-    def answer(self, answer: DialogueAnswer, seconds: float = 0.0) -> None:
-        """Queue an answer, or the reason why there is none, and the seconds that it took, for the next request."""
-        self._queued[answer.dialogue] = answer
-        self._seconds[answer.dialogue] = seconds
+    def answer(
+        self,
+        dialogue: int,
+        answer: DialogueAnswer,
+        seconds: float = 0.0,
+    ) -> None:
+        """Queue the answer to a dialogue, and the seconds that it took, for the next request."""
+        self._queued[dialogue] = answer
+        self._seconds[dialogue] = seconds
 
     def ask(self, dialogue: int) -> DialogueExchange:
         """Return the next reply about a dialogue, sending the queued answers if necessary.
@@ -101,8 +108,8 @@ class SampleExchange:
         """Return the answer about a dialogue in the next turn, if it is stored."""
         if not self.has_stored_turn:
             return None
-        answers = self._unpacked(self._file("turn").read_bytes()).answers
-        return next((answer for answer in answers if answer.dialogue == dialogue), None)
+        _, answers = self._unpacked(self._file("turn").read_bytes())
+        return answers.get(dialogue)
 
     def settle(self) -> None:
         """Send all queued answers, including those about dialogues that failed before they were opened."""
@@ -110,28 +117,23 @@ class SampleExchange:
         if failed and len(failed) == len(self.info.dialogues):
             # All dialogues failed, for example because the sample cannot be loaded: send one
             # message for the sample.
-            self._exchange([], failed=self._queued[failed[0]].failed)
+            self._exchange([], failed=str(self._queued[failed[0]]))
         elif failed:
             self._exchange(failed)
         while self._queued:
             self._exchange([])
 
     def _exchange(self, opened: Sequence[int], *, failed: str = "") -> None:
-        answers: list[DialogueAnswer] = []
+        answers: dict[int, DialogueAnswer] = {}
         if not failed:
-            answers = [each for number, each in self._queued.items() if number in self._waiting]
-        client_s = sum(self._seconds[answer.dialogue] for answer in answers)
-        turn = TurnMessage(
-            id=self._id(),
-            client_s=client_s,
-            answers=answers,
-            open=opened,
-            failed=failed,
-        )
-        body = self._stored_turn(turn)
-        stored = self._unpacked(body)
-        sent = {answer.dialogue: answer for answer in stored.answers}
-        if list(stored.open) != list(opened) or {*sent} != {each.dialogue for each in answers}:
+            answers = {
+                number: answer for number, answer in self._queued.items() if number in self._waiting
+            }
+        client_s = sum(self._seconds[number] for number in answers)
+        header = TurnHeader(id=self._id(), client_s=client_s, open=list(opened), failed=failed)
+        body = self._stored_turn(header, answers)
+        stored, sent = self._unpacked(body)
+        if stored.open != list(opened) or {*sent} != {*answers}:
             raise StoreError(
                 f"{self._folder}: turn {self._number} contains other dialogues; a script that "
                 "uses a different order than before cannot resume this run; start another one"
@@ -146,7 +148,8 @@ class SampleExchange:
                 self._waiting.add(each.dialogue)
         for number, answer in list(self._queued.items()):
             # A failure in this process that the stored turn does not contain must still be sent.
-            is_sent = number in sent and not (answer.failed and number in self._waiting)
+            is_failure = isinstance(answer, str)
+            is_sent = number in sent and not (is_failure and number in self._waiting)
             if is_sent or failed:
                 del self._queued[number]
 
@@ -156,18 +159,19 @@ class SampleExchange:
     def _id(self) -> str:
         return str(uuid.uuid5(uuid.UUID(self._run), f"{self.info.key}/{self._number}"))
 
-    def _stored_turn(self, turn: TurnMessage) -> bytes:
-        """Return the stored turn with this index; if there is none, store and return `turn`."""
+    def _stored_turn(self, header: TurnHeader, answers: Mapping[int, DialogueAnswer]) -> bytes:
+        """Return the stored turn with this index; if there is none, store and return this one."""
         file = self._file("turn")
         with suppress(FileNotFoundError):
             return file.read_bytes()
         if self._round_trip_s is None:
             self._round_trip_s = self._server.round_trip_s()
-        body = pack_turn(replace(turn, round_trip_s=round(self._round_trip_s, 6)))
+        round_trip_s = round(self._round_trip_s, 6)
+        body = pack_turn(msgspec.structs.replace(header, round_trip_s=round_trip_s), answers)
         write_atomic(file, body)
         return body
 
-    def _unpacked(self, body: bytes) -> TurnMessage:
+    def _unpacked(self, body: bytes) -> tuple[TurnHeader, dict[int, DialogueAnswer]]:
         objects = {number: self.info.dialogues[number].objects for number in self._waiting}
         try:
             return unpack_turn(body, shape=self.shape, objects=objects)

@@ -91,8 +91,8 @@ class ParticipantDialogue:
         values: Mapping[str, float],
         seconds: float,
     ) -> None:
-        if sent.prediction is None or (reply.failed and reply.over):
-            self._recorder.failure(self.dialogue, reply.failed or sent.failed)
+        if isinstance(sent, str) or (reply.failed and reply.over):
+            self._recorder.failure(self.dialogue, reply.failed or str(sent))
             self.is_over = True
             return
         if reply.late:
@@ -102,9 +102,9 @@ class ParticipantDialogue:
         # one.
         current = self.dialogue.previous
         if current is None:
-            self.dialogue = self.dialogue.answer(sent.prediction)
-        elif not _is_same(sent.prediction, current):
-            self.dialogue = self.dialogue.answer(replace(current, mask=sent.prediction.mask))
+            self.dialogue = self.dialogue.answer(sent)
+        elif not _is_same(sent, current):
+            self.dialogue = self.dialogue.answer(replace(current, mask=sent.mask))
         self._recorder.answer(self.dialogue, seconds, values)
 
 

@@ -16,7 +16,7 @@ from segarena.engine.rows import Rows
 from segarena.engine.run_folder import RunFolder
 from segarena.errors import InvalidInput, SegarenaError
 from segarena.files.hashes import sha256
-from segarena.protocol.turns import DialogueAnswer, TurnMessage, pack_turn, read_turn_header
+from segarena.protocol.turns import DialogueAnswer, TurnHeader, pack_turn, read_turn_header
 from segarena_server.audit_log import record_event
 from segarena_server.challenges.evaluation_request import (
     ChargedTurn,
@@ -106,22 +106,22 @@ class JudgeSampleTask:
         expected = mask_sample.expected_masks()
         root = process_cache().unpacked(self.content).root
         numbers = range(len(expected.objects))
-        answers: list[DialogueAnswer] = []
+        answers: dict[int, DialogueAnswer] = {}
         for number in numbers:
             mask = masks.read_submitted_mask(root, expected, number)
-            answers.append(DialogueAnswer(dialogue=number, prediction=Prediction(mask)))
+            answers[number] = Prediction(mask)
         opened: set[int] = set()
         for turn in self.request.turns:
             opened.update(read_turn_header(turn.body).open)
         unopened = [number for number in numbers if number not in opened]
-        to_send = [TurnMessage(id=_new_id(), answers=answers)]
+        to_send = [pack_turn(TurnHeader(id=_new_id()), answers)]
         if unopened:
-            to_send.insert(0, TurnMessage(id=_new_id(), open=unopened))
+            to_send.insert(0, pack_turn(TurnHeader(id=_new_id(), open=unopened)))
         past = pack_first_rounds(self.request.past, expected.shape)
         sent = self.request.turns
         rows = None
-        for turn in to_send:
-            charged = ChargedTurn(body=pack_turn(turn))
+        for body in to_send:
+            charged = ChargedTurn(body=body)
             sent = (*sent, charged)
             request = EvaluationRequest(
                 run=self.request.run,

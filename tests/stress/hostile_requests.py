@@ -113,7 +113,7 @@ class Attacker:
     def _go_on(self, turn: Sound) -> None:
         answer = self.honest.ask("POST", turn.path.removeprefix(API), content=turn.body)
         told = unpack_reply(answer.content, SHAPE)
-        self._waits = [one.dialogue for one in told.dialogues if not one.over]
+        self._waits = [one.dialogue for one in told if not one.over]
         self._number += 1
 
     def next(self) -> tuple[str, bytes]:

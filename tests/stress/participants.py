@@ -175,7 +175,7 @@ class Participant(threading.Thread):
             answer = self.ask("POST", f"/runs/{run}/samples/{key}/turns/{number}", content=body)
             self.waits.append(TurnWait(number, started, time.monotonic() - started))
             self.acknowledged[run, key, number] = hashlib.sha256(answer.content).hexdigest()
-            asked = unpack_reply(answer.content, shape).dialogues
+            asked = unpack_reply(answer.content, shape)
             going = tuple(one.dialogue for one in asked if not one.over)
             if not going:
                 return

@@ -242,7 +242,7 @@ def _read_turn(folder: Path) -> None:
 
 def _reply(folder: Path) -> None:
     from segarena.prompts import Box, Click, MaskPrompt, Scribble
-    from segarena.protocol.replies import DialogueReply, Reply, pack_reply
+    from segarena.protocol.replies import DialogueReply, pack_reply
 
     folder.mkdir(parents=True)
     prompts = [
@@ -252,7 +252,7 @@ def _reply(folder: Path) -> None:
         MaskPrompt(MASK > 0),
     ]
     dialogues = [DialogueReply(dialogue=0, rounds=[prompts[:2], prompts[2:]], values={"iou": 0.5})]
-    (folder / "reply").write_bytes(pack_reply(Reply(dialogues=dialogues, charged_s=1.5)))
+    (folder / "reply").write_bytes(pack_reply(dialogues))
 
 
 def _read_reply(folder: Path) -> None:

@@ -78,9 +78,7 @@ def answer_all(api, run, reply):
     sample = unpack_sample(
         api.get(f"/runs/{run['id']}/samples/{place['key']}").content, place["key"]
     )
-    asked = [
-        one.dialogue for one in unpack_reply(reply.content, sample.shape).dialogues if not one.over
-    ]
+    asked = [one.dialogue for one in unpack_reply(reply.content, sample.shape) if not one.over]
     return turn(api, run, 1, dict.fromkeys(asked, Prediction(np.ones(sample.shape, bool))))
 
 

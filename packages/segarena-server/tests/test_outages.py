@@ -184,7 +184,7 @@ def test_an_outage_of_an_hour_costs_the_waiting_answer_nothing(challenge):
         turn = session.get_one(Turn, (run["id"], 0, 1))
     assert 0.0 <= turn.charged_s < LIMIT_S
     assert not turn.is_sure
-    (told,) = unpack_reply(reply.content, shape).dialogues
+    (told,) = unpack_reply(reply.content, shape)
     assert not told.late
 
 

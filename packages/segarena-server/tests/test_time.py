@@ -53,7 +53,7 @@ class Dialogue:
         assert answer.status_code == 200, answer.text
         self._wait_until_noted()
         self.number += 1
-        return unpack_reply(answer.content, self.shape).dialogues[0]
+        return unpack_reply(answer.content, self.shape)[0]
 
     def _wait_until_noted(self):
         """Wait until the server has recorded when its reply was sent, which may be shortly after its arrival."""

@@ -89,7 +89,7 @@ def hold(api, run):
         answer = send(api, run, len(replies), body)
         assert answer.status_code == 200, answer.text
         replies.append(unpack_reply(answer.content, sample.shape))
-        going = [asked.dialogue for asked in replies[-1].dialogues if not asked.over]
+        going = [asked.dialogue for asked in replies[-1] if not asked.over]
         if not going:
             return replies
         body = turn_of(everything(sample, going))

@@ -32,7 +32,7 @@ def job(*turns, **more):
 
 
 def asked(done):
-    return {one.dialogue: one for one in unpack_reply(done.reply, SIDES).dialogues}
+    return {one.dialogue: one for one in unpack_reply(done.reply, SIDES)}
 
 
 EMPTY, FULL = np.zeros(SIDES, bool), np.ones(SIDES, bool)

@@ -86,7 +86,7 @@ def test_the_end_of_a_dialogue_is_told_for_rounds_that_were_not_held_before_alon
     if not last:
         assert right.answer(truth).reply == wrong.answer(~truth).reply
         there, elsewhere = (
-            unpack_reply(asker.answer(~truth).reply, SIDES).dialogues[0] for asker in (right, wrong)
+            unpack_reply(asker.answer(~truth).reply, SIDES)[0] for asker in (right, wrong)
         )
         assert (there.over, elsewhere.over) == (
             True,

@@ -173,7 +173,7 @@ def test_masks_are_judged_as_one_round(api, working):
     key = run["places"][0]["key"]
     turn = pack_turn(TurnHeader(id=str(uuid.uuid4()), open=[0]))
     first = send_turn(api, f"/runs/{run['id']}/samples/{key}/turns/0", turn)
-    assert len(unpack_reply(first.content, shapes_of(api, run)[key]).dialogues[0].rounds[0]) == 1
+    assert len(unpack_reply(first.content, shapes_of(api, run)[key])[0].rounds[0]) == 1
     judged(api, waited(api, send(api, "masks", "masks", zipped(masks_for(api, run)), run["id"])))
     folder = RunFolder.open(working.site.folder.runs / run["id"])
     records = folder.records()

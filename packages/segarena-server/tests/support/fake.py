@@ -16,7 +16,7 @@ import msgspec
 from segarena.engine.lockstep_dialogues import load_sample, open_sessions
 from segarena.engine.rows import Rows
 from segarena.protocol.message_frames import CONTENT_TYPE
-from segarena.protocol.replies import DialogueReply, Reply, pack_reply
+from segarena.protocol.replies import DialogueReply, pack_reply
 from segarena.protocol.sample_serialization import pack_sample
 from segarena.protocol.turns import unpack_turn
 from segarena_server.challenges.description import ChallengeDescription, Phase
@@ -118,7 +118,7 @@ class Arena:
             else:
                 values = dict(session.submit(answer, 0.0))
             replies.append(self.ask(held, dialogue, values))
-        reply = pack_reply(Reply(dialogues=replies))
+        reply = pack_reply(replies)
         held["turns"].append((body, reply))
         return 200, reply
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from segarena.dialogue import Lift, Prediction
 from segarena.prompts import Box, Click, Lasso, Limits, MaskPrompt, Scribble
-from segarena.protocol.replies import DialogueReply, Reply
+from segarena.protocol.replies import DialogueReply
 from segarena.protocol.turns import TurnHeader
 from segarena.samples import ImageSample, Support, Target, VideoSample, VolumeSample
 
@@ -89,19 +89,14 @@ def prompts():
 
 
 def reply():
-    return Reply(
-        dialogues=[
-            DialogueReply(
-                dialogue=0,
-                rounds=[prompts()],
-                objects=7,
-                lift=Lift(spread="interpolate", keeps_prompts=False),
-            ),
-            DialogueReply(
-                dialogue=4, rounds=[[], [], prompts()[:1]], values={"iou": 0.5, "nsd": None}
-            ),
-            DialogueReply(dialogue=9, over=True, failed="judging failed"),
-            DialogueReply(dialogue=11, over=True, late=True),
-        ],
-        charged_s=0.75,
-    )
+    return [
+        DialogueReply(
+            dialogue=0,
+            rounds=[prompts()],
+            objects=7,
+            lift=Lift(spread="interpolate", keeps_prompts=False),
+        ),
+        DialogueReply(dialogue=4, rounds=[[], [], prompts()[:1]], values={"iou": 0.5, "nsd": None}),
+        DialogueReply(dialogue=9, over=True, failed="judging failed"),
+        DialogueReply(dialogue=11, over=True, late=True),
+    ]

@@ -180,7 +180,7 @@ def _participant_dialogues(
     awaits_answer: dict[int, int] = {}
     for request, response in log.turns:
         _, answers = unpack_turn(request, shape=sample.shape, objects=awaits_answer)
-        for reply in unpack_reply(response, sample.shape).dialogues:
+        for reply in unpack_reply(response, sample.shape):
             number = reply.dialogue
             dialogues[number].receive(reply, answers.get(number))
             target = log.dialogues[number].target

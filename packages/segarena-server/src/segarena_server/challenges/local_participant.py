@@ -102,7 +102,7 @@ class LocalExchange:
         self.bytes_up += len(body)
         self.bytes_down += len(result.reply)
         self.charged_s += charged_s
-        for reply in unpack_reply(result.reply, sample.shape).dialogues:
+        for reply in unpack_reply(result.reply, sample.shape):
             self._replies[reply.dialogue] = reply
         self._sent_at = time.perf_counter()
 

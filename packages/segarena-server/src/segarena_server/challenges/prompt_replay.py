@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from segarena.errors import InvalidInput, StoreError
 from segarena.prompts import Prompt
-from segarena.protocol.replies import DialogueReply, Reply, pack_reply, unpack_reply
+from segarena.protocol.replies import DialogueReply, pack_reply, unpack_reply
 from segarena.roles import Turn, User
 from segarena.samples import Shape, Support
 
@@ -55,7 +55,7 @@ def pack_prompts(replies: Iterable[DialogueReply]) -> bytes:
     for reply in sorted(replies, key=lambda reply: reply.dialogue):
         if reply.rounds:
             dialogues.append(DialogueReply(dialogue=reply.dialogue, rounds=reply.rounds))
-    return pack_reply(Reply(dialogues=dialogues)) if dialogues else b""
+    return pack_reply(dialogues) if dialogues else b""
 
 
 def pack_first_rounds(packed: Sequence[bytes], shape: Shape) -> tuple[bytes, ...]:
@@ -84,7 +84,7 @@ def unpack_history(packed: Sequence[bytes], shape: Shape) -> PromptHistory:
         if not content:
             continue
         try:
-            replies = unpack_reply(content, shape).dialogues
+            replies = unpack_reply(content, shape)
         except InvalidInput as error:
             raise StoreError(f"stored prompts are damaged: {error}") from error
         for reply in replies:

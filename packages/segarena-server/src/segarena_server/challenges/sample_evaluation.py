@@ -21,7 +21,7 @@ from segarena.engine.time_limit import TimeLimit
 from segarena.errors import InvalidInput, PredictionInvalid
 from segarena.files.hashes import sha256
 from segarena.prompts import Prompt
-from segarena.protocol.replies import DialogueReply, Reply, pack_reply
+from segarena.protocol.replies import DialogueReply, pack_reply
 from segarena.protocol.turns import DialogueAnswer, TurnHeader, unpack_turn
 from segarena.samples import Sample, Support
 from segarena_server.challenges.description import Phase
@@ -268,7 +268,7 @@ class SampleEvaluation:
         replies = self._next_prompts(touched, stops_at_silence=header.silent)
         self.digest = digest_after(self.digest, charged)
         return EvaluationResult(
-            reply=pack_reply(Reply(dialogues=replies, charged_s=charged.charged_s)),
+            reply=pack_reply(replies),
             given=self._pack_new_prompts(replies),
             judged=tuple(dialogue.status() for dialogue in touched),
             is_over=self.is_over,

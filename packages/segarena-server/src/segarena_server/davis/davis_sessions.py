@@ -180,7 +180,7 @@ def reply_about(
     shape: Shape,
 ) -> DialogueReply:
     """Return the part of a reply that belongs to the dialogue of a sample."""
-    replies = unpack_reply(reply, shape).dialogues
+    replies = unpack_reply(reply, shape)
     return next(reply for reply in replies if reply.dialogue == sample.number)
 
 

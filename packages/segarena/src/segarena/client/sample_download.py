@@ -96,11 +96,11 @@ def _first_prompts(
     # Use the same id and content each time, so that the server counts a repeated request once.
     turn_id = str(uuid.uuid5(uuid.UUID(run.run), info.key))
     turn = TurnHeader(id=turn_id, open=[*range(len(info.dialogues))])
-    reply = unpack_reply(server.turn(run.run, info.key, 0, pack_turn(turn)), sample.shape)
-    replies = {each.dialogue: each for each in reply.dialogues}
+    replies = unpack_reply(server.turn(run.run, info.key, 0, pack_turn(turn)), sample.shape)
+    by_number = {each.dialogue: each for each in replies}
     entries: dict[str, Any] = {}
     for number, dialogue in enumerate(info.dialogues):
-        prompts = _write_prompts(replies.get(number), examples, f"{info.key}-{number}")
+        prompts = _write_prompts(by_number.get(number), examples, f"{info.key}-{number}")
         entries[str(number)] = {
             "target": dialogue.target,
             "user": dialogue.user,

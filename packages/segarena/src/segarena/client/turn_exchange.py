@@ -187,15 +187,15 @@ class SampleExchange:
         else:
             body = self._server.turn(self._run, self.info.key, self._number, body)
         try:
-            reply = unpack_reply(body, self.shape)
+            replies = unpack_reply(body, self.shape)
         except InvalidInput as error:
             file.unlink(missing_ok=True)
             raise self._unexpected(str(error)) from error
-        if any(not 0 <= each.dialogue < len(self.info.dialogues) for each in reply.dialogues):
+        if any(not 0 <= each.dialogue < len(self.info.dialogues) for each in replies):
             raise self._unexpected("an unknown dialogue")
         if not file.is_file():
             write_atomic(file, body)
-        return reply.dialogues
+        return replies
 
     def _unexpected(self, problem: str) -> RemoteError:
         server = self._server.connection.server

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import msgspec
@@ -48,19 +48,6 @@ class DialogueReply:
     values: Mapping[str, float | None] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
-    """The reply to a turn.
-
-    Attributes:
-        dialogues: the dialogues that the turn answered or opened.
-        charged_s: the time charged for the turn, summed over all dialogues, in seconds.
-    """
-
-    dialogues: Sequence[DialogueReply] = field(default_factory=list[DialogueReply])
-    charged_s: float = 0.0
-
-
 class _EncodedDialogueReply(msgspec.Struct, frozen=True, kw_only=True):
     dialogue: int
     rounds: list[list[dict[str, Any]]] = []
@@ -74,14 +61,16 @@ class _EncodedDialogueReply(msgspec.Struct, frozen=True, kw_only=True):
 
 class _EncodedReply(msgspec.Struct, frozen=True, kw_only=True):
     dialogues: list[_EncodedDialogueReply]
-    charged_s: float = 0.0
 
 
-def pack_reply(reply: Reply) -> bytes:
-    """Serialize a reply as a frame. The same reply gives the same bytes."""
+def pack_reply(dialogues: Iterable[DialogueReply]) -> bytes:
+    """Serialize the reply to a turn as a frame: the replies to the dialogues that the turn answered or opened.
+
+    The same reply gives the same bytes.
+    """
     arrays: list[Any] = []
-    dialogues = [_encode_dialogue_reply(one, arrays) for one in reply.dialogues]
-    return write_frame({"dialogues": dialogues, "charged_s": reply.charged_s}, arrays)
+    encoded = [_encode_dialogue_reply(one, arrays) for one in dialogues]
+    return write_frame({"dialogues": encoded}, arrays)
 
 
 def _encode_dialogue_reply(reply: DialogueReply, arrays: list[Any]) -> dict[str, Any]:
@@ -116,15 +105,14 @@ def _no_handle(_encoded: Any) -> int:
     raise InvalidInput("an encoding cannot be sent to participants")
 
 
-def unpack_reply(data: bytes, shape: Shape) -> Reply:
+def unpack_reply(data: bytes, shape: Shape) -> list[DialogueReply]:
     """Parse a reply that `pack_reply` serialized; its prompts refer to a sample of `shape`.
 
     Raises:
         InvalidInput: the data are not a reply.
     """
     encoded, arrays = read_frame(data, _EncodedReply, what="reply")
-    dialogues = [_decode_dialogue_reply(each, arrays, shape) for each in encoded.dialogues]
-    return Reply(dialogues=dialogues, charged_s=encoded.charged_s)
+    return [_decode_dialogue_reply(each, arrays, shape) for each in encoded.dialogues]
 
 
 def _decode_dialogue_reply(

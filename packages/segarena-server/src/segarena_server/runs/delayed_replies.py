@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from segarena_server.challenges.challenge_repository import find_phase
 from segarena_server.challenges.turn_time_accounting import reply_delay_s
 from segarena_server.db.orm_models import Challenge, Run, Turn
-from segarena_server.runs.turn_repository import WITHOUT_BODIES
+from segarena_server.runs.turn_repository import WITHOUT_BODIES_AND_STATUSES
 
 _MAX_DELAY_S = 64.0
 """Upper limit, in case the clock was set ahead while a turn was evaluated."""
@@ -58,7 +58,7 @@ def delayed_turns(
         Turn.run_id.in_(list(run_ids)), Turn.state == "done", Turn.done_at > now - _RECENT_S
     )
     delayed: dict[tuple[str, int], Turn] = {}
-    for turn in session.scalars(recent.options(*WITHOUT_BODIES)):
+    for turn in session.scalars(recent.options(*WITHOUT_BODIES_AND_STATUSES)):
         if remaining_delay_s(session, turn, now) > 0:
             delayed[turn.run_id, turn.place] = turn
     return delayed

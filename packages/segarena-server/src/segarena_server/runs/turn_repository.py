@@ -17,6 +17,8 @@ from segarena_server.storage.compression import compress_body
 
 WITHOUT_BODIES = (defer(Turn.request), defer(Turn.response), defer(Turn.given))
 """Query options for turns that skip the columns that may hold megabytes."""
+WITHOUT_BODIES_AND_STATUSES = (*WITHOUT_BODIES, defer(Turn.judged))
+"""Query options for turns that also skip the statuses of their dialogues, which take time to parse."""
 
 HEAD_START_S = 2.0
 """Advantage, in seconds of arrival time, of turns about samples in a worker's memory over first turns.
@@ -62,11 +64,11 @@ def received_turn(body: bytes) -> Turn:
 
 
 def turns_by_number(session: Session, sample: RunSample) -> dict[int, Turn]:
-    """Return the turns about a sample of a run by number, without their bodies."""
+    """Return the turns about a sample of a run by number, without their bodies and statuses."""
     query = (
         select(Turn)
         .where(Turn.run_id == sample.run_id, Turn.place == sample.number)
-        .options(*WITHOUT_BODIES)
+        .options(*WITHOUT_BODIES_AND_STATUSES)
     )
     return {turn.number: turn for turn in session.scalars(query)}
 

@@ -585,7 +585,7 @@ def test_regions_are_painted_selected_together_and_moved_by_finger(editor, kept)
     before = kept(page)["points"]
     hand.take("move")
     hand.tap((200, 100), hold_ms=1200)
-    assert page.locator("#selected-regions strong").text_content() == "2 selected"
+    page.locator("#selected-regions strong", has_text="2 selected").wait_for()
     hand.drag((470, 300), (500, 320))
     after = kept(page)["points"]
     assert len(after) == len(before)

@@ -111,6 +111,18 @@ describe("pointers", () => {
     assert.deepEqual(other.told, ["press 0,0 1", "drag 40,0", "drag 0,0"]);
   });
 
+  test("a long press counts even if the page was too busy for its timer", () => {
+    const { told, send, wait } = touched();
+    send("pointerdown", { x: 5, y: 6, kind: "touch", timeStamp: 0 });
+    wait(SECOND_FINGER_MS);
+    send("pointerup", { x: 5, y: 6, kind: "touch", timeStamp: LONG_PRESS_MS });
+    assert.deepEqual(told, ["press 5,6 1", "cancel", "second 5,6"]);
+    told.length = 0;
+    send("pointerdown", { x: 5, y: 6, kind: "touch", timeStamp: 2000 });
+    send("pointerup", { x: 5, y: 6, kind: "touch", timeStamp: 2000 + LONG_PRESS_MS - 1 });
+    assert.deepEqual(told, ["press 5,6 1", "release 5,6"]);
+  });
+
   test("where a pen is in use a finger pans, and while it touches a palm does nothing", () => {
     const { told, send } = touched();
     send("pointerdown", { kind: "pen", id: 7 });

@@ -86,6 +86,7 @@ class Hand {
     /** @type {Sample[]} */
     this.waiting = [];
     this.hasStrayed = false;
+    this.canBeLong = false;
     /** @type {Set<ReturnType<typeof setTimeout>>} */
     this.timers = new Set();
     this.penAt = -Infinity;
@@ -128,8 +129,10 @@ class Hand {
   up(event) {
     const held = this.touching.get(event.pointerId);
     if (!held) return;
-    this.touching.delete(event.pointerId);
     if (this.state === "waits") this.press();
+    // On a busy page the timer of a long press can be later than the event that ends the press.
+    if (this.canBeLong && event.timeStamp - /** @type {Sample} */ (this.first).time >= LONG_PRESS_MS) this.hold();
+    this.touching.delete(event.pointerId);
     if (this.state === "presses") this.handlers.release?.({ ...this.sampleOf(event), pressure: held.pressure });
     if (this.touching.size === 0) this.forget();
   }
@@ -174,6 +177,7 @@ class Hand {
     this.state = state;
     this.first = sample;
     this.hasStrayed = false;
+    this.canBeLong = false;
     start?.();
   }
 
@@ -181,12 +185,10 @@ class Hand {
   press() {
     const first = /** @type {Sample} */ (this.first);
     this.state = "presses";
-    const mayBeLong = this.handlers.press?.(first, this.clicksOf(first)) !== false;
+    this.canBeLong = this.handlers.press?.(first, this.clicksOf(first)) !== false && first.kind !== "mouse" && Boolean(this.handlers.second);
     const moved = this.waiting.splice(0);
     if (moved.length) this.drag(moved);
-    if (mayBeLong && this.handlers.second && first.kind !== "mouse") {
-      this.later(LONG_PRESS_MS - SECOND_FINGER_MS, () => this.hold());
-    }
+    if (this.canBeLong) this.later(LONG_PRESS_MS - SECOND_FINGER_MS, () => this.hold());
   }
 
   /** @param {Sample[]} samples */

@@ -63,7 +63,7 @@ BARS = {
     "ten users: page": at_most(40, "s"),
     "ten users: memory of the page": at_most(500, "MB"),
     "ten users: size of the page": at_most(1, "MB"),
-    "merged files / separate files: page of 4000 samples": at_most(0.6),
+    "merged files / separate files: page of 4000 samples": at_most(0.75),
     "merged files / separate files: bytes of a round": at_most(0.14),
 }
 MILLION_BARS = {

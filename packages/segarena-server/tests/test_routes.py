@@ -43,6 +43,7 @@ WHO = {
     ("GET", "/"): EVERYBODY,
     ("GET", "/challenges/{slug}"): EVERYBODY,
     ("GET", "/challenges/{slug}/images/{image}"): EVERYBODY,
+    ("GET", "/challenges/{slug}/{phase}"): EVERYBODY,
     ("GET", "/challenges/{slug}/{phase}/board"): EVERYBODY,
     ("GET", "/challenges/{slug}/{phase}/board.csv"): EVERYBODY,
     ("GET", "/challenges/{slug}/{phase}/board.json"): EVERYBODY,

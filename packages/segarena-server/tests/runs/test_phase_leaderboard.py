@@ -136,6 +136,17 @@ def test_a_private_challenge_sounds_to_nobody_like_one_that_is_not_there(served,
     )
 
 
+def test_the_address_of_a_phase_leads_to_its_section(served, scene):
+    viewer = served.person("Phase Viewer", "viewer")
+    answer = viewer.get("/challenges/c/shown")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/challenges/c#phase-shown")
+    assert 'id="phase-shown"' in viewer.get("/challenges/c").text
+    assert viewer.get("/challenges/c/nowhere").status_code == 404
+    assert served.client().get("/challenges/c/shown").status_code == (
+        served.client().get("/challenges/nowhere/shown").status_code
+    )
+
+
 def test_files_of_a_board_say_the_same(served, scene):
     viewer = served.person("E Viewer", "viewer")
     told = viewer.get("/challenges/c/shown/board.json").json()

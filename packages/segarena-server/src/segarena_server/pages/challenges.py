@@ -9,7 +9,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from segarena_server import http_errors
 from segarena_server.auth.access_keys import tokens_of
@@ -20,6 +20,7 @@ from segarena_server.challenges.challenge_repository import (
     all_challenges,
     cached_info,
     description_of,
+    find_phase,
 )
 from segarena_server.challenges.description import ChallengeDescription, Phase
 from segarena_server.challenges.description_images import markdown_images
@@ -111,6 +112,18 @@ def show_challenge(request: Request, slug: str) -> Response:
         "terms": render_prose(described.terms, images, below=3) if described.terms else "",
     }
     return render_page(request, "challenge.html", title=shown.title, now=_now(site), **context)
+
+
+@router.get("/challenges/{slug}/{phase}")
+@require_role(ANYONE)
+def show_phase(
+    request: Request,
+    slug: str,
+    phase: str,
+) -> Response:
+    """Redirect the address of a phase, which commands name, to its section on the page of the challenge."""
+    found = find_phase(visible_challenge(request, slug), phase)
+    return RedirectResponse(f"/challenges/{slug}#phase-{found.name}", 303)
 
 
 def dialogue_places(described: ChallengeDescription, begun: Sequence[Phase]) -> list[str]:

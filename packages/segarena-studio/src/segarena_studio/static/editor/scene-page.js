@@ -114,8 +114,10 @@ async function open(root) {
   watchPage(saving);
   const faults = new Faults(part("faults"), editor);
   const finishing = new Finishing(editor, saving, talk, task, faults);
-  // On narrow screens the notes are in the panel of the list, which is closed otherwise.
-  if (opened.told && showNotes(part("notes"), editor, talk, task, opened.told)) showList(true);
+  // On narrow screens the notes are in the panel of the list, which is closed otherwise. Reviewers
+  // open it themselves, because it covers the picture that they came to see.
+  const isReview = document.getElementById("comment-form") !== null;
+  if (opened.told && showNotes(part("notes"), editor, talk, task, opened.told) && !isReview) showList(true);
   offerCommenting(editor, talk, task);
   saving.mergeAtStart();
   conflict = new Conflict(/** @type {HTMLDialogElement} */ (part("conflict")), editor, saving);
@@ -361,6 +363,10 @@ function offerOwnKeys(editor, own) {
  */
 function listenToList(editor) {
   part("list-open").addEventListener("click", () => showList(!part("side").classList.contains("is-open")));
+  part("list-close").addEventListener("click", () => {
+    showList(false);
+    part("list-open").focus();
+  });
   editor.picture.overlay.addEventListener("pointerdown", () => showList(false));
   editor.onSearch = () => showList(true);
 }

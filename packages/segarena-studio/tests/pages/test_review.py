@@ -203,6 +203,12 @@ def test_a_reviewer_zooms_in_the_read_only_editor_and_comments_at_a_place(
         page.get_by_role("button", name="Add comment").click()
     page.locator("#scene[data-ready]").wait_for()
     page.locator("#notes").get_by_text("The ear is missing.").wait_for(state="attached")
+    if width < 760:
+        assert not page.locator("#side").is_visible()
+        for name in ("Show the position", "Close"):
+            page.locator("#list-open").click()
+            page.get_by_role("button", name=name, exact=True).click()
+            page.locator("#side").wait_for(state="hidden")
     with served.site.database.reading() as session:
         found = session.get_one(Task, task)
         (comment,) = list_comments(session, found)

@@ -352,7 +352,7 @@ function split(editor) {
 
 /** @param {Editor} editor */
 function showSelected(editor) {
-  if (editor.selected) editor.picture.show(editor.scene.box(editor.selected), 50);
+  if (editor.selected) editor.showBox(editor.scene.box(editor.selected), 50);
 }
 
 /**

@@ -67,7 +67,7 @@ function commentNote(comment, number, editor, talk, task) {
   const { at } = comment;
   if (at) {
     const go = Object.assign(document.createElement("button"), { type: "button", textContent: "Show the position" });
-    go.addEventListener("click", () => editor.picture.show([at[0] - 60, at[1] - 60, at[0] + 60, at[1] + 60], 40));
+    go.addEventListener("click", () => editor.showBox([at[0] - 60, at[1] - 60, at[0] + 60, at[1] + 60], 40));
     made.append(go);
   }
   return made;

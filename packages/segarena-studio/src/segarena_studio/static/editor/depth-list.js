@@ -529,7 +529,7 @@ class Row {
     const kind = isHole(outlines, index) ? "Hole" : "Part";
     said.textContent = `${kind} of ${Math.round(area(outlines[index])).toLocaleString("en")} px`;
     const title = said.textContent.toLowerCase();
-    const zoom = labelButton("Zoom", `Zoom to the ${title}`, "", () => editor.picture.show(boxOf(outlines[index]), 50));
+    const zoom = labelButton("Zoom", `Zoom to the ${title}`, "", () => editor.showBox(boxOf(outlines[index]), 50));
     const away = labelButton("Delete", `Delete the ${title}`, "", () => {
       editor.edit("delete", id, (steps) => deleteOutline(steps, id, ringsOf(editor.scene.region(id))[index][0]));
       this.grip.focus();

@@ -121,6 +121,8 @@ export class Editor {
     this.onPictures = () => {};
     /** Called to let the user search the list of regions. */
     this.onSearch = () => {};
+    /** Called before a part of the picture is shown, because a panel may cover it. */
+    this.onShowBox = () => {};
     /** Called to let the user type the name of the selected region. */
     this.onName = () => {};
     this.depthTimer = 0;
@@ -238,6 +240,16 @@ export class Editor {
     if (refusal) return this.refuse(refusal);
     this.changed();
     return true;
+  }
+
+  /**
+   * Zoom to a box in image px.
+   * @param {[number, number, number, number]} box
+   * @param {number} margin in screen px
+   */
+  showBox(box, margin) {
+    this.onShowBox();
+    this.picture.show(box, margin);
   }
 
   /** @param {string} refusal */

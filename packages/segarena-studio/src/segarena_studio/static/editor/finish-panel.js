@@ -87,7 +87,7 @@ export class Faults {
     const [id] = fault.regions.filter((region) => editor.scene.has(region));
     editor.useTool("adjust");
     if (id) editor.select(id);
-    if (id) editor.picture.show(editor.scene.box(id), 80);
+    if (id) editor.showBox(editor.scene.box(id), 80);
     if (fault.kind === "unnamed") editor.onName();
   }
 }

@@ -369,6 +369,7 @@ function listenToList(editor) {
   });
   editor.picture.overlay.addEventListener("pointerdown", () => showList(false));
   editor.onSearch = () => showList(true);
+  editor.onShowBox = () => showList(false);
 }
 
 /**

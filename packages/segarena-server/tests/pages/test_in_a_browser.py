@@ -34,6 +34,7 @@ NO_PAGES = {
     "/static/reports/{script:path}": "a file",
     "/static/{section}/{version}/{module:path}": "a file",
     "/challenges/{slug}/images/{image}": "a file",
+    "/challenges/{slug}/{phase}": "leads to a section of the challenge's page",
     "/oidc": "leads elsewhere",
     "/oidc/back": "leads back",
     "/sign-in/code": "the second step of a sign-in, looked at in test_second_factor.py",

@@ -160,7 +160,7 @@ class Crowd:
         while self._arrivals and self._arrivals[0][0] <= self._clock.now:
             at, run_id, number = heapq.heappop(self._arrivals)
             self._received[run_id, number] = at
-            received = turn_repository.received_turn(BODY)
+            received = turn_repository.make_turn(BODY)
             with self._database.writing() as session:
                 sample = session.get_one(RunSample, (run_id, 0))
                 known = turn_repository.turns_by_number(session, sample)

@@ -40,7 +40,7 @@ def run(database):
 
 def receive(database, number=0, place=0, turn_id="turn-one", at=1.0, charged_s=0.0):
     body = pack_turn(TurnHeader(id=turn_id))
-    received = turn_repository.received_turn(body)
+    received = turn_repository.make_turn(body)
     charge = TimeCharge(seconds=charged_s)
     with database.writing() as session:
         there = session.get_one(RunSample, ("run", place))

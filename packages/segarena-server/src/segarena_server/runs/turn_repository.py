@@ -46,8 +46,8 @@ others.
 """
 
 
-def received_turn(body: bytes) -> Turn:
-    """Return a row with the content of a request, which belongs to no run yet; see `store_turn`.
+def make_turn(body: bytes) -> Turn:
+    """Make the row of a turn from the body of a request; it belongs to no run until `store_turn` stores it.
 
     Compressing and hashing a large body takes seconds, so call this in a thread and outside a transaction.
 
@@ -91,7 +91,7 @@ def store_turn(
         run: run of the turn.
         sample: sample that the turn is about.
         turns: all turns about the sample, by number.
-        received: the turn, from `received_turn`.
+        received: the turn, from `make_turn`.
         charge: time charged for it.
         number: number of the turn.
         now: seconds since 1970.

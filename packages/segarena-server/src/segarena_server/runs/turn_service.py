@@ -22,7 +22,7 @@ from segarena_server.db.database import DatabaseAway
 from segarena_server.db.orm_models import Challenge, Run, Turn, TurnKey
 from segarena_server.runs.delayed_replies import remaining_delay_s, reply_time_s
 from segarena_server.runs.run_repository import check_accepts_turns, find_run_sample, own_run
-from segarena_server.runs.turn_repository import received_turn, store_turn, turns_by_number
+from segarena_server.runs.turn_repository import make_turn, store_turn, turns_by_number
 from segarena_server.server_log import LOG
 from segarena_server.site import Site
 from segarena_server.storage.compression import decompress_body
@@ -73,7 +73,7 @@ def take_turn(
     """
     site = site_of(request)
     visitor = visitor_of(request)
-    received = received_turn(body)
+    received = make_turn(body)
     with site.database.writing() as session:
         run = own_run(session, run_id, visitor.person_id)
         # Two concurrent turns of a run must not count the same seconds, because `spent_s` is a
